@@ -19,8 +19,7 @@ use activebench_model::ceiling::{Ceiling, Machine, Part, PartKind};
 use activebench_model::host::{Host, Target, Tier};
 use activebench_model::phase::Direction;
 use activebench_model::units::{Quantity, Unit};
-use activebench_report::Style;
-use activebench_report::document::DocumentFormat;
+use activebench_report::document::Shown;
 use activebench_tools::ENGINE;
 use anyhow::{Context, anyhow};
 use time::OffsetDateTime;
@@ -230,7 +229,7 @@ pub struct Kept {
 
 /// Writes a ceiling to every place. If one fails, the others are still written: the measurement was made.
 pub fn keep(ceiling: &Ceiling, out: Option<&Path>) -> Kept {
-    let json = DocumentFormat::Json.render(ceiling, Style::default());
+    let json = ceiling.json();
     let kept = (!ceiling.identity.is_empty()).then(|| store::keep(ceiling, &json));
     let written = out.map(|out| {
         // Writes to exactly what the user named, even through a symlink or to a device.

@@ -6,8 +6,8 @@ use std::path::Path;
 use activebench_detect::history::figures;
 use activebench_model::report::JudgedRun;
 use activebench_record::{FIGURES, RecordError, RunReader, encode_figures};
-use activebench_report::document::{Document, DocumentFormat};
-use activebench_report::{FORMATS, Style};
+use activebench_report::document::Document;
+use activebench_report::{FORMATS, Style, document_formats};
 use anyhow::Context;
 use serde::Serialize;
 
@@ -31,17 +31,19 @@ pub fn all(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<Vec<(String
     ];
     for format in FORMATS {
         let text = format.render(judged, Style::default());
-        files.push((format!("report.{}", format.extension()), text.into_bytes()));
+        files.push((format!("report.{}", format.extension), text.into_bytes()));
     }
     Ok(files)
 }
 
 /// Returns a document in every format, each with the name of its file: `STEM.txt`.
 pub fn every_format<D: Document>(stem: &str, document: &D) -> Vec<(String, Vec<u8>)> {
-    let rendered = |format: DocumentFormat| {
-        (format!("{stem}.{}", format.extension()), format.render(document, Style::default()).into_bytes())
-    };
-    DocumentFormat::ALL.into_iter().map(rendered).collect()
+    document_formats()
+        .filter_map(|format| {
+            let text = format.render_document(document, Style::default())?;
+            Some((format!("{stem}.{}", format.extension), text.into_bytes()))
+        })
+        .collect()
 }
 
 /// Writes a document in every format into a folder.

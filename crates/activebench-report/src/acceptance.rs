@@ -8,7 +8,7 @@ use activebench_model::acceptance::{
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape;
 use crate::page::{Set, Tone};
 use crate::wording::{count, metric, shell_command, utc};
@@ -28,7 +28,7 @@ impl Document for Acceptance {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let tone = match self.outcome {
             AcceptanceOutcome::Pass => Tone::Good,
             AcceptanceOutcome::ConditionalPass | AcceptanceOutcome::NotJudged => Tone::Doubtful,

@@ -4,7 +4,7 @@ use activebench_model::ceiling::{Ceiling, Part, PartKind, SCHEMA};
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::page::{Set, Tone};
 use crate::target_line;
 
@@ -16,7 +16,7 @@ impl Document for Ceiling {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let machine = &self.machine;
         let memory = machine.memory_bytes.map_or("not known".to_owned(), |bytes| Quantity::bytes(bytes).to_string());
         let mut facts = vec![

@@ -5,7 +5,7 @@ use activebench_model::units::significant;
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape;
 use crate::page::{Set, Tone};
 use crate::wording::{count, metric};
@@ -155,7 +155,7 @@ impl Document for Comparison {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let tone = |verdict: RunVerdict| match verdict {
             RunVerdict::Verified => Tone::Good,
             RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,

@@ -1,19 +1,13 @@
-//! Documents about several runs, and the formats that render every one of them.
+//! Documents, which every format for documents can render.
 //!
-//! A product (a series, a comparison, a history, an acceptance, a replication, a plan) implements [`Document`]: its
-//! keys for programs, and its [`Content`] for people. Each format is written once, in a file of its own, and knows
-//! nothing of the products. All text of a content is raw; the format escapes it.
-//!
-//! The report of a single run has formats of its own, see [`crate::FORMATS`].
-
-mod html;
-mod markdown;
-mod text;
+//! A product (a run, two runs side by side, a series, a comparison, a history, an acceptance, a replication, a plan, a
+//! diagnosis, a ceiling) implements [`Document`]: its keys for programs, and its [`Content`] for people. Each format is
+//! written once, in a file of its own, and knows nothing of the products. All text of a content is raw; the format
+//! escapes it.
 
 use maud::Markup;
 use serde::Serialize;
 
-use crate::Style;
 use crate::envelope::Envelope;
 use crate::page::{Set, Tone};
 
@@ -28,65 +22,38 @@ pub trait Document {
     /// Returns the keys of the form for programs, besides `schema`.
     fn keys(&self) -> impl Serialize;
 
-    /// Returns the form for people.
-    fn content(&self) -> Content;
+    /// Returns the form for people. It holds as much as a reader with this room wants to see.
+    fn content(&self, room: Room) -> Content;
 }
 
-/// A format for every document.
+/// Room of a reader, which decides how much a document shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentFormat {
-    /// For a terminal.
-    Text,
-    /// For programs.
-    Json,
-    /// For a ticket: shorter than [`crate::ticket::LIMIT`].
-    Markdown,
-    /// One self-contained page.
-    Html,
+pub enum Room {
+    /// A terminal: the answer, and where the rest is.
+    Screen,
+    /// A ticket: also the evidence, in at most [`crate::ticket::LIMIT`] characters.
+    Ticket,
+    /// A page: everything, with charts.
+    Page,
 }
 
-impl DocumentFormat {
-    /// Every format, in the order in which messages list them.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::Markdown, Self::Html];
+/// A document of any kind, as a format sees it.
+pub trait Shown {
+    /// Returns the form for people, see [`Document::content`].
+    fn content(&self, room: Room) -> Content;
 
-    /// Returns the name as given to `--format`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Markdown => "markdown",
-            Self::Html => "html",
-        }
-    }
-
-    /// Returns the file name extension, without the dot.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Text => "txt",
-            Self::Json => "json",
-            Self::Markdown => "md",
-            Self::Html => "html",
-        }
-    }
-
-    /// Returns the format with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
-    /// Renders a document.
-    pub fn render(self, document: &impl Document, style: Style) -> String {
-        match self {
-            Self::Text => text::render(&document.content(), style),
-            Self::Json => json(document),
-            Self::Markdown => markdown::render(&document.content()),
-            Self::Html => html::render(&document.content()),
-        }
-    }
+    /// Returns the form for programs as JSON.
+    fn json(&self) -> String;
 }
 
-fn json<D: Document>(document: &D) -> String {
-    Envelope { schema: D::SCHEMA, keys: document.keys() }.json()
+impl<D: Document> Shown for D {
+    fn content(&self, room: Room) -> Content {
+        Document::content(self, room)
+    }
+
+    fn json(&self) -> String {
+        Envelope { schema: D::SCHEMA, keys: self.keys() }.json()
+    }
 }
 
 /// The form for people: a head and sections, the most important first.
@@ -121,7 +88,7 @@ impl Line {
 }
 
 /// A part of a document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Section {
     /// Heading in Markdown and HTML; empty for the part below the head.
     pub title: String,
@@ -129,22 +96,28 @@ pub struct Section {
     pub noun: &'static str,
     /// The content.
     pub blocks: Vec<Block>,
+    /// Places inside the section that a page's contents list: identifier and title.
+    pub places: Vec<(String, String)>,
 }
 
 impl Section {
     /// Combines title, noun and content.
     pub fn new(title: impl Into<String>, noun: &'static str, blocks: Vec<Block>) -> Self {
-        Self { title: title.into(), noun, blocks }
+        Self { title: title.into(), noun, blocks, places: Vec::new() }
     }
 }
 
 /// A piece of a section.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Block {
     /// A paragraph.
     Paragraph(String),
     /// Something that a reader must not miss.
     Notice(String),
+    /// The same, with its own words and tone.
+    Alert(Line),
+    /// Background information.
+    Remark(String),
     /// Advice on the paragraphs before it.
     Advice(String),
     /// A heading below that of the section.
@@ -172,12 +145,14 @@ pub enum Block {
         /// The text.
         text: String,
     },
+    /// Blocks that a ticket does not separate.
+    Together(Vec<Block>),
     /// A chart, which only a page can show.
     Chart(Markup),
 }
 
 /// A table. Empty tables are left out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Name for readers who do not see the page.
     pub name: &'static str,
@@ -189,8 +164,17 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Tone of the first word in the column of unbroken words.
     pub tone: fn(&str) -> Tone,
-    /// Column that a narrow terminal leaves out.
-    pub dispensable: Option<usize>,
+    /// Column that a narrow terminal shortens or leaves out.
+    pub dispensable: Option<Dispensable>,
+}
+
+/// A column that a narrow terminal shortens or leaves out.
+#[derive(Clone, Debug)]
+pub struct Dispensable {
+    /// Its place.
+    pub column: usize,
+    /// Shorter cells, shown if they fit. Empty if there are none.
+    pub shorter: Vec<String>,
 }
 
 impl Table {

@@ -12,10 +12,11 @@ use self::wording::{
     BASELINE_HEADS, BATCH_HEADS, BATCHES_SHOWN, HEADS, Names, SideBySide, about, baseline, baseline_rows, batches,
     extent, notes, reading, row, sections,
 };
-use crate::document::{Block, Content, Document, Line, Section as Part, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section as Part, Table};
+use crate::format::csv;
+use crate::html;
 use crate::page::{Set, Tone};
 use crate::wording::count;
-use crate::{csv, html};
 
 /// Formats that only a history has, as text.
 pub const HISTORY_CSV: [&str; 2] = ["csv", "runs-csv"];
@@ -37,7 +38,7 @@ impl Document for History {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let names = Names::of(self);
         let worse = |figure: &Followed| {
             matches!(figure.against, Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }))

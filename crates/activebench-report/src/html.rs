@@ -1,4 +1,4 @@
-//! The report as one self-contained HTML file. It runs no script and fetches nothing.
+//! Pages: the frame of every page, and the sections of a run's page.
 //!
 //! All text goes through `maud`, which escapes it, and through [`shown`](crate::escape::terminal), which replaces
 //! characters that affect a screen. Charts are in `chart`, and each section has a file. The sentences are shared with
@@ -22,11 +22,11 @@ mod timeline;
 mod units;
 
 use activebench_model::report::JudgedRun;
-use activebench_model::verdict::RunVerdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::document::{Block, Section};
 use crate::escape::{is_hidden, terminal as shown};
-use crate::{Format, Style, findings as shared_findings, headline, limiter, questions};
+use crate::{findings as shared_findings, limiter, questions};
 
 use findings::Anchors;
 use phases::Phases;
@@ -40,27 +40,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 const STYLE_SHEET: &str = include_str!("html/style.css");
 /// Maximum phases whose bottlenecks are shown beside the questions.
 const LIMITS: usize = 12;
-
-/// Format `html`.
-pub struct Html;
-
-impl Format for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
-    fn extension(&self) -> &'static str {
-        "html"
-    }
-
-    fn shows_timelines(&self) -> bool {
-        true
-    }
-
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        visible(&document(run, None).into_string())
-    }
-}
 
 /// Replaces characters of the finished document that affect a screen. This is the last check, for text that escaped
 /// earlier ones.
@@ -76,27 +55,28 @@ pub(crate) fn visible(document: &str) -> String {
     safe
 }
 
-/// Page of a run; `last` is the title and content of an additional last section.
-pub(crate) fn document(run: &JudgedRun, last: Option<(&str, Markup)>) -> Markup {
+/// Returns the sections of a run's page.
+pub(crate) fn sections(run: &JudgedRun) -> Vec<Section> {
     let groups = shared_findings::firing(run);
     let anchors = Anchors::of(&groups);
     let quotes = Quotes::of(run);
     let phases = Phases::of(run);
-    let tool = shown(&headline::tool(run));
-    let title = format!("{}: {tool}", run.verdict.as_str().to_uppercase());
-    let main = html! {
-        (part("claims", "Claims", claims::section(run, &quotes, &anchors)))
-        (part("findings", "Findings", findings::section(run, &groups)))
-        @if !run.questions.is_empty() { (part("questions", "Seven questions", seven(run))) }
-        (part("phases", "Phases", phases.section()))
-        (part("stack", "Device stack", stack::section(&run.manifest.host)))
-        (part("observation", "Observation and its cost", record::coverage(run)))
-        (part("provenance", "Host and provenance", record::provenance(run)))
-        (part("output", "The tool's own words", quotes.section(run)))
-        @if let Some((title, content)) = &last { (part("last", title, content)) }
-    };
-    let last = last.as_ref().map(|(title, _)| *title);
-    page(&title, head(run, &tool), contents(run, &phases, last), main, &run.manifest.activebench)
+    let part = |title: &str, content: Markup| Section::new(title, "", vec![Block::Chart(content)]);
+    let mut sections = vec![
+        part("Claims", claims::section(run, &quotes, &anchors)),
+        part("Findings", findings::section(run, &groups)),
+    ];
+    if !run.questions.is_empty() {
+        sections.push(part("Seven questions", seven(run)));
+    }
+    sections.extend([
+        Section { places: phases.places(), ..part("Phases", phases.section()) },
+        part("Device stack", stack::section(&run.manifest.host)),
+        part("Observation and its cost", record::coverage(run)),
+        part("Host and provenance", record::provenance(run)),
+        part("The tool's own words", quotes.section(run)),
+    ]);
+    sections
 }
 
 /// A whole page. The title is already escaped; `version` is the version of activebench that made the recording.
@@ -122,50 +102,12 @@ pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, 
     }
 }
 
-/// Verdict at the head of a page, with its words and colour.
-pub(crate) fn verdict(verdict: RunVerdict) -> Markup {
-    let tone = match verdict {
-        RunVerdict::Verified => "good",
-        RunVerdict::Qualified | RunVerdict::Inconclusive => "doubtful",
-        RunVerdict::Discrepancy | RunVerdict::Failed => "bad",
-    };
-    html! { span.verdict.(tone) { (verdict.as_str().to_uppercase()) } }
-}
-
 /// Section of a page.
 pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup {
     html! {
         section id=(id) aria-labelledby={ (id) "-h" } {
             h2 id={ (id) "-h" } { (title) }
             (content)
-        }
-    }
-}
-
-/// The verdict, its reason, and notices to read before the figures.
-fn head(run: &JudgedRun, tool: &str) -> Markup {
-    html! {
-        h1 { (verdict(run.verdict)) " " (tool) }
-        p.why { (shown(&headline::why(run))) "." }
-        p.command { code { (shown(&headline::command(run))) } }
-        @for notice in headline::notices(run) {
-            p.notice.(if notice.grave { "bad" } else { "doubtful" }) { b { (notice.label) ": " } (shown(&notice.text)) }
-        }
-    }
-}
-
-fn contents(run: &JudgedRun, phases: &Phases<'_>, last: Option<&str>) -> Markup {
-    html! {
-        ol {
-            li { a href="#claims" { "Claims" } }
-            li { a href="#findings" { "Findings" } }
-            @if !run.questions.is_empty() { li { a href="#questions" { "Seven questions" } } }
-            li { a href="#phases" { "Phases" } (phases.contents()) }
-            li { a href="#stack" { "Device stack" } }
-            li { a href="#observation" { "Observation" } }
-            li { a href="#provenance" { "Host and provenance" } }
-            li { a href="#output" { "The tool's own words" } }
-            @if let Some(last) = last { li { a href="#last" { (last) } } }
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Report formats, one file per format.
+//! Documents, one file per kind, and their formats, one file per format.
 //!
-//! Renderers compute nothing: every number is in the [`JudgedRun`]. The tool's own output is hostile text and is
-//! escaped in every format (`escape`). To add a format: a file here and an entry in [`FORMATS`].
+//! Renderers compute nothing: every number is in the document. The tool's own output is hostile text and is escaped in
+//! every format (`escape`). To add a format: `format.rs`.
 //!
-//! The formats for people share their sentences, their order and their merging. These are in `headline`, `claims`,
-//! `findings`, `similar_sentences` and `run_context`, which return raw text; `text` and `markdown` only lay it out and
-//! escape it.
+//! The content of a run's report is in `run`; its sentences are in `headline`, `claims`, `findings`,
+//! `similar_sentences` and `run_context`, which return raw text.
 
 pub mod acceptance;
 mod bound;
@@ -13,47 +12,30 @@ pub mod ceiling;
 mod claims;
 pub mod compare;
 mod cpu_time;
-pub mod csv;
 pub mod document;
 mod envelope;
 pub mod escape;
 pub mod export;
 mod findings;
+pub mod format;
 mod headline;
 pub mod history;
-pub mod html;
-pub mod json;
-pub mod junit;
+pub(crate) mod html;
 mod limiter;
-pub mod markdown;
 pub mod page;
 pub mod plan;
 mod questions;
 pub mod replication;
+mod run;
 mod run_context;
-pub mod sarif;
 pub mod series;
-pub mod side_by_side;
+mod side_by_side;
 mod similar_sentences;
 pub mod tables;
-pub mod text;
 pub mod ticket;
 mod wording;
 
-use activebench_model::report::JudgedRun;
-
-/// Every format.
-pub const FORMATS: &[&dyn Format] = &[
-    &text::Text,
-    &json::Json,
-    &markdown::Markdown,
-    &html::Html,
-    &junit::Junit,
-    &sarif::Sarif,
-    &csv::CLAIMS,
-    &csv::FACTS,
-    &csv::TIMELINE,
-];
+pub use format::{FORMATS, Format, document_formats, format_by_name};
 
 /// Options for rendering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,25 +46,8 @@ pub struct Style {
     pub width: Option<u16>,
 }
 
-/// One report format.
-pub trait Format: Sync {
-    /// Name, as given to `--format`.
-    fn name(&self) -> &'static str;
-    /// File name extension of the default file, without the dot.
-    fn extension(&self) -> &'static str;
-    /// Returns `true` if it shows [`JudgedRun::timelines`], which are computed only for formats that show them.
-    fn shows_timelines(&self) -> bool;
-    /// Renders the whole report.
-    fn render(&self, run: &JudgedRun, style: Style) -> String;
-}
-
 /// Returns the stack of devices below a file system in one line, as in reports. Raw text: the mount point comes from
 /// the host.
 pub fn target_line(target: &activebench_model::host::Target) -> String {
     run_context::target(target)
-}
-
-/// Returns the format with this name.
-pub fn format_by_name(name: &str) -> Option<&'static dyn Format> {
-    FORMATS.iter().copied().find(|format| format.name() == name)
 }

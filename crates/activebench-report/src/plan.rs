@@ -5,7 +5,7 @@ use activebench_model::phase::{Direction, Mechanism, Phase};
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::findings;
 use crate::page::{Set, Tone};
 use crate::wording::{PHASES_NAMED, list, merged, shell_command};
@@ -50,7 +50,7 @@ impl Document for PlanReport {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let command = shell_command(&self.command);
         let mut passes = self.passes();
         passes.extend(self.finding_blocks());

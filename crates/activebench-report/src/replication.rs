@@ -7,7 +7,7 @@ use activebench_model::units::{Quantity, significant};
 use activebench_model::verdict::ClaimVerdict;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Dispensable, Document, Line, Room, Section, Table};
 use crate::escape;
 use crate::page::{Set, Tone};
 use crate::wording::{count, list, metric, shell_command};
@@ -238,7 +238,7 @@ impl Document for Replication {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let tone = match self.outcome {
             ReplicationOutcome::Replicated => Tone::Good,
             ReplicationOutcome::Differs => Tone::Bad,
@@ -246,7 +246,10 @@ impl Document for Replication {
         };
         let sets =
             std::array::from_fn::<_, { HEADS.len() }, _>(|column| if column < 2 { Set::Left } else { Set::Right });
-        let figures = Table { dispensable: Some(SPREAD), ..Table::new("Figures", &HEADS, &sets, rows(self)) };
+        let figures = Table {
+            dispensable: Some(Dispensable { column: SPREAD, shorter: Vec::new() }),
+            ..Table::new("Figures", &HEADS, &sets, rows(self))
+        };
         let list = |label, items| vec![Block::List { label, items }];
         Content {
             title: "Replication".to_owned(),

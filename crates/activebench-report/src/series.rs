@@ -9,7 +9,7 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
 
-use crate::document::{Block, Content, Document, Line, Section, Table};
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape::clipped;
 use crate::findings::{round, severity_name};
 use crate::html::rounds;
@@ -39,7 +39,7 @@ impl Document for JudgedSeries {
         Keys::of(self)
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let tone = match self.verdict {
             RunVerdict::Verified => Tone::Good,
             RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,

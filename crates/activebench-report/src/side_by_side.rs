@@ -1,38 +1,66 @@
 //! Two runs of one benchmark side by side: with its original command, and with the advice applied.
 //!
-//! The report of the first run comes first in full, in the requested format. As for single runs, a renderer computes
-//! nothing and escapes every text.
+//! The report of the first run comes first in full.
 
 use activebench_model::remedy::{Beside, Side, SideBySide};
-use activebench_model::verdict::RunVerdict;
+use activebench_model::report::JudgedRun;
 use serde::Serialize;
 
+use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::envelope::Envelope;
-use crate::json::{Report, report};
-use crate::markdown::within;
-use crate::page::{Page, Set, Tone};
-use crate::ticket::{LIMIT, length};
+use crate::escape;
+use crate::page::{Set, Tone};
+use crate::run::tone;
 use crate::wording::{self, shell_command, shell_word};
-use crate::{Style, escape, format_by_name, html};
 
-/// Value of the key `schema`. A consumer refuses a value that it does not know.
-const SCHEMA: &str = "activebench.advice/1";
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 24;
-/// Formats for two runs side by side.
-pub const SIDE_BY_SIDE_FORMATS: [&str; 4] = ["text", "json", "markdown", "html"];
 /// Columns of the table.
 const HEADS: [&str; 7] = ["phase", "figure", "as given", "honest", "verdict", "with the advice", "verdict then"];
 
-/// Renders both runs; `None` for a format that is not in [`SIDE_BY_SIDE_FORMATS`].
-pub fn render(format: &str, sides: &SideBySide, style: Style) -> Option<String> {
-    match format {
-        "text" => Some(text(sides, style)),
-        "json" => Some(json(sides)),
-        "markdown" => Some(markdown(sides)),
-        "html" => Some(page_of(sides)),
-        _ => None,
+impl Document for SideBySide {
+    const NOUN: &'static str = "two runs";
+    const SCHEMA: &'static str = "activebench.advice/1";
+
+    fn keys(&self) -> impl Serialize {
+        Keys {
+            exit_code: self.as_given.exit_code,
+            command: &self.as_given.manifest.command.argv,
+            advised_command: &self.remedied.argv,
+            applied: &self.remedied.applied,
+            left: &self.remedied.left,
+            figures: &self.figures,
+            holding: self.holding,
+            as_given: Envelope { schema: JudgedRun::SCHEMA, keys: self.as_given.keys() },
+            with_advice: Envelope { schema: JudgedRun::SCHEMA, keys: self.with_advice.keys() },
+        }
     }
+
+    fn content(&self, room: Room) -> Content {
+        let mut content = self.as_given.content(room);
+        content.sections.push(Section::new("With the advice", "figures", with_advice(self)));
+        content
+    }
+}
+
+fn with_advice(sides: &SideBySide) -> Vec<Block> {
+    let advised = &sides.with_advice;
+    let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Whole, Set::Right, Set::Whole];
+    let verdict = advised.verdict.as_str().to_uppercase();
+    let mut blocks = vec![
+        Block::Heading(Line::new("With the advice", Tone::Head, "")),
+        Block::Lines(vec![Line::new(verdict, tone(advised.verdict), format!("{}.", because(sides)))]),
+        Block::Verbatim { label: "command", text: shell_command(&sides.remedied.argv) },
+        Block::List { label: "changes", items: changes(sides) },
+        Block::Table(Table::new("Figures with the advice", &HEADS, &sets, rows(sides))),
+    ];
+    blocks.extend(left_out(sides).map(Block::Paragraph));
+    blocks.push(Block::Verbatim { label: "run", text: advised.directory.clone() });
+    blocks.push(Block::Verbatim {
+        label: "next",
+        text: format!("activebench report {}", shell_word(&advised.directory)),
+    });
+    blocks
 }
 
 fn rows(sides: &SideBySide) -> Vec<Vec<String>> {
@@ -69,79 +97,8 @@ fn because(sides: &SideBySide) -> String {
     format!("{} of {} figures hold with the advice applied", sides.holding, sides.figures.len())
 }
 
-fn text(sides: &SideBySide, style: Style) -> String {
-    let first = format_by_name("text").map_or_else(String::new, |text| text.render(&sides.as_given, style));
-    let mut page = Page::new(style);
-    let advised = &sides.with_advice;
-    let tone = match advised.verdict {
-        RunVerdict::Verified => Tone::Good,
-        RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
-        RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
-    };
-    let command = escape::clipped(&shell_command(&sides.remedied.argv), 160);
-    let head = format!("WITH THE ADVICE: {}", advised.verdict.as_str().to_uppercase());
-    page.headed(&head, tone, &format!("  {command}: {}.", because(sides)));
-    changes(sides).iter().for_each(|change| page.marked("→ ", change, Tone::Plain));
-    page.blank();
-    let table = rows(sides);
-    if !table.is_empty() {
-        let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Whole, Set::Right, Set::Whole];
-        page.table(&HEADS, &sets, &table, |_| Tone::Plain);
-    }
-    if let Some(more) = left_out(sides) {
-        page.paragraph(&more, Tone::Plain);
-    }
-    page.blank();
-    page.labelled_verbatim("run", &advised.directory);
-    page.labelled_verbatim("next", &format!("activebench report {}", shell_word(&advised.directory)));
-    format!("{first}\n{}", page.finish())
-}
-
-/// The table gets at most half of a ticket; the first run's report gets the rest.
-fn markdown(sides: &SideBySide) -> String {
-    let row = |cells: Vec<String>| {
-        let cells: Vec<String> = cells.iter().map(|cell| escape::markdown(cell)).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let mut second = format!(
-        "\n## With the advice: {}\n\nCommand: {}\n\n{}.\n\n",
-        sides.with_advice.verdict.as_str(),
-        escape::markdown_code(&shell_command(&sides.remedied.argv)),
-        escape::markdown(&because(sides)),
-    );
-    changes(sides).iter().for_each(|change| second.push_str(&format!("- {}\n", escape::markdown(change))));
-    second.push_str(&format!("\n| {} |\n| {} |\n", HEADS.join(" | "), ["---"; 7].join(" | ")));
-    let rows: Vec<String> = rows(sides).into_iter().map(row).collect();
-    let mut room = (LIMIT / 2).saturating_sub(length(&second));
-    let fits = |row: &&String| {
-        let is_room = length(row) < room;
-        room = room.saturating_sub(length(row));
-        is_room
-    };
-    let shown = rows.iter().take_while(fits).inspect(|row| second.push_str(row)).count();
-    let more = sides.figures.len() - shown;
-    if more > 0 {
-        second.push_str(&format!("\nAnd {more} more figures, in the JSON report.\n"));
-    }
-    within(&sides.as_given, LIMIT.saturating_sub(length(&second))) + &second
-}
-
-/// Page of the first run, with the second run as its last section.
-fn page_of(sides: &SideBySide) -> String {
-    use escape::terminal as shown;
-    let section = maud::html! {
-        p { (html::verdict(sides.with_advice.verdict)) " " (shown(&because(sides))) "." }
-        p.command { code { (shown(&shell_command(&sides.remedied.argv))) } }
-        ul { @for change in changes(sides) { li { (html::prose(&change)) } } }
-        (html::table("Figures with the advice", &HEADS, &rows(sides)))
-        @if let Some(more) = left_out(sides) { p { (shown(&more)) "." } }
-        p { "Its run directory: " code { (shown(&sides.with_advice.directory)) } }
-    };
-    html::visible(&html::document(&sides.as_given, Some(("With the advice", section))).into_string())
-}
-
 #[derive(Serialize)]
-struct Document<'a> {
+struct Keys<'a, R> {
     exit_code: i32,
     command: &'a [String],
     advised_command: &'a [String],
@@ -149,21 +106,6 @@ struct Document<'a> {
     left: &'a [activebench_model::remedy::Left],
     figures: &'a [Beside],
     holding: usize,
-    as_given: Envelope<Report<'a>>,
-    with_advice: Envelope<Report<'a>>,
-}
-
-fn json(sides: &SideBySide) -> String {
-    let document = Document {
-        exit_code: sides.as_given.exit_code,
-        command: &sides.as_given.manifest.command.argv,
-        advised_command: &sides.remedied.argv,
-        applied: &sides.remedied.applied,
-        left: &sides.remedied.left,
-        figures: &sides.figures,
-        holding: sides.holding,
-        as_given: report(&sides.as_given),
-        with_advice: report(&sides.with_advice),
-    };
-    Envelope { schema: SCHEMA, keys: document }.json()
+    as_given: Envelope<R>,
+    with_advice: Envelope<R>,
 }

@@ -8,11 +8,10 @@ use std::sync::LazyLock;
 use activebench_engine::judge::Timelines;
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
-use activebench_report::document::DocumentFormat;
 use activebench_report::escape::terminal;
 use activebench_report::export::{EXPORTS, Export, export_by_name};
 use activebench_report::tables::{RunTable, TABLES, shown};
-use activebench_report::{FORMATS, Format, Style, format_by_name};
+use activebench_report::{FORMATS, Format, Style, document_formats, format_by_name};
 use anyhow::{Context, anyhow};
 
 /// `FORMAT` or `FORMAT=FILE`.
@@ -58,7 +57,7 @@ impl FormatRequest {
 /// One of these formats.
 #[derive(Clone, Copy)]
 pub(crate) enum RunFormat {
-    Report(&'static dyn Format),
+    Report(&'static Format),
     /// Defined here, because only the crate of the run directory knows Parquet.
     Parquet(&'static RunTable),
     Export(&'static dyn Export),
@@ -68,7 +67,7 @@ pub(crate) enum RunFormat {
 const PARQUET: &str = "-parquet";
 
 fn reports() -> Vec<String> {
-    let reports = FORMATS.iter().map(|format| format.name().to_owned());
+    let reports = FORMATS.iter().map(|format| format.name.to_owned());
     reports.chain(TABLES.iter().map(|table| format!("{}{PARQUET}", table.name))).collect()
 }
 
@@ -83,7 +82,7 @@ pub(crate) fn names() -> Vec<String> {
 
 /// The help of `--format`.
 pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
-    let of_several: Vec<&str> = DocumentFormat::ALL.iter().map(|format| format.name()).collect();
+    let of_several: Vec<&str> = document_formats().map(|format| format.name).collect();
     format!(
         "Report format, with a file to write it to: `json`, `markdown=ticket.md`. May be given several times; `text` \
          to the terminal when none is. A run has {}, and exports of its recorded I/O: {} (`fio-iolog-v2` for a fio \
@@ -109,7 +108,7 @@ pub(crate) fn by_name(name: &str) -> Option<RunFormat> {
 /// Returns whether a requested format needs the time series of the phases.
 pub(crate) fn timelines_of(requests: &[FormatRequest]) -> Timelines {
     let shown = requests.iter().filter_map(|request| by_name(&request.format)).any(|format| match format {
-        RunFormat::Report(format) => format.shows_timelines(),
+        RunFormat::Report(format) => format.shows_timelines,
         RunFormat::Parquet(table) => table.shows_timelines,
         RunFormat::Export(export) => export.shows_timelines(),
     });

@@ -7,8 +7,8 @@ use std::path::Path;
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
-use activebench_report::Style;
-use activebench_report::document::{Document, DocumentFormat};
+use activebench_report::document::Document;
+use activebench_report::{Style, document_formats, format_by_name};
 use anyhow::{Context, anyhow};
 
 use crate::arguments::Output;
@@ -92,26 +92,19 @@ impl Write for OnFirstWrite<'_> {
     }
 }
 
-/// Writes a document whose formats are all text. `render` returns `None` for a format that it does not have.
-pub(crate) fn deliver_texts(
-    formats: &[FormatRequest],
-    render: impl Fn(&str, Style) -> Option<String>,
-) -> Result<(), Failure> {
-    deliver(formats, |request, style, out| {
-        let text = render(&request.format, style).context("there is no such format")?;
-        Ok(out.write_all(text.as_bytes())?)
-    })
-}
-
 /// Writes a document in the requested formats; by default one as text to standard output.
 pub(crate) fn deliver_document<D: Document>(formats: &[FormatRequest], document: &D) -> Result<(), Failure> {
     document_formats_exist::<D>(formats)?;
-    deliver_texts(formats, |format, style| Some(DocumentFormat::by_name(format)?.render(document, style)))
+    deliver(formats, |request, style, out| {
+        let format = format_by_name(&request.format);
+        let text = format.and_then(|format| format.render_document(document, style));
+        Ok(out.write_all(text.context("there is no such format")?.as_bytes())?)
+    })
 }
 
 /// Refuses, before anything runs, a format that only single runs have.
 pub(crate) fn document_formats_exist<D: Document>(formats: &[FormatRequest]) -> Result<(), Failure> {
-    formats_exist(formats, D::NOUN, &DocumentFormat::ALL.map(DocumentFormat::name))
+    formats_exist(formats, D::NOUN, &document_formats().map(|format| format.name).collect::<Vec<_>>())
 }
 
 /// Prints a text to standard output.

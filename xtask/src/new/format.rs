@@ -9,17 +9,17 @@ use super::scaffold::{Added, Scaffold, spellings};
 const SOURCE: &str = "crates/activebench-report/src";
 const TEMPLATE: &str = include_str!("templates/format.rs.txt");
 
-/// Returns the files of a report format for runs.
+/// Returns the files of a format for every document.
 ///
 /// # Errors
 /// When the name is taken or malformed.
 pub(super) fn format(root: &Path, name: &str) -> Result<Scaffold> {
     let name = spellings(name)?;
     let mut scaffold = Scaffold::new(root);
-    scaffold.file(&format!("{SOURCE}/{}.rs", name.snake), name.fill(TEMPLATE))?;
-    let list = format!("{SOURCE}/lib.rs");
-    scaffold.edit(&list, Added::Module(&format!("pub mod {};", name.snake)))?;
-    let entry = name.fill("    &new_name::NewName,");
-    scaffold.edit(&list, Added::Before { start: "pub const FORMATS: ", end: "];", text: &entry })?;
+    scaffold.file(&format!("{SOURCE}/format/{}.rs", name.snake), name.fill(TEMPLATE))?;
+    let list = format!("{SOURCE}/format.rs");
+    scaffold.edit(&list, Added::Module(&format!("mod {};", name.snake)))?;
+    let entry = name.fill("    &new_name::FORMAT,");
+    scaffold.edit(&list, Added::Before { start: "pub static FORMATS: ", end: "];", text: &entry })?;
     Ok(scaffold)
 }

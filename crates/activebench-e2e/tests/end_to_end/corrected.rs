@@ -42,7 +42,7 @@ fn a_write_is_run_again_with_the_sync_inside_its_clock() {
     assert_eq!(verdicts(&document, "with_advice", &["throughput"]), ["confirmed", "confirmed"]);
     assert_eq!(document["as_given"]["schema"], "activebench.report/1");
     for (file, words) in [
-        ("report.txt", "WITH THE ADVICE"),
+        ("report.txt", "With the advice"),
         ("report.md", "## With the advice"),
         ("report.html", "With the advice</h2>"),
     ] {

@@ -537,7 +537,6 @@ mod tests {
     use activebench_fixtures::host_tree::host_tree;
     use activebench_host::{Process, Roots, Survey};
     use activebench_report::Style;
-    use activebench_report::document::DocumentFormat;
 
     use super::super::Diagnosis;
     use super::*;
@@ -605,7 +604,9 @@ mod tests {
     fn check_whole(snapshot: &str, system: &System) {
         let diagnosis = Diagnosis::of(system, "/usr/bin/activebench");
         assert_eq!(diagnosis.can_observe, system.attached.is_ok());
-        let text = DocumentFormat::Text.render(&diagnosis, Style::default());
+        let text = activebench_report::format_by_name("text")
+            .and_then(|text| text.render_document(&diagnosis, Style::default()))
+            .expect("a format");
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(snapshot, text);
         });

@@ -1,6 +1,6 @@
 //! The diagnosis as a document: whether activebench can observe, then one section per group.
 
-use activebench_report::document::{Block, Content, Document, Line, Section};
+use activebench_report::document::{Block, Content, Document, Line, Room, Section};
 use activebench_report::page::Tone;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ impl Document for Diagnosis {
         self
     }
 
-    fn content(&self) -> Content {
+    fn content(&self, _room: Room) -> Content {
         let (words, tone) = match self.can_observe {
             true => ("activebench can observe here", Tone::Good),
             false => ("activebench cannot observe here", Tone::Bad),

@@ -75,15 +75,9 @@ impl<'run> Phases<'run> {
         shown(self.names.get(&phase.id))
     }
 
-    /// Links to the phases that have a section.
-    pub(super) fn contents(&self) -> Markup {
-        html! {
-            @if self.drawn().next().is_some() {
-                ol {
-                    @for (index, phase, _) in self.drawn() { li { a href={ "#" (Self::id(index)) } { (self.name(phase)) } } }
-                }
-            }
-        }
+    /// Returns identifier and name of the phases that have a section.
+    pub(super) fn places(&self) -> Vec<(String, String)> {
+        self.drawn().map(|(index, phase, _)| (Self::id(index), self.names.get(&phase.id).to_owned())).collect()
     }
 
     /// Renders all phases.

@@ -5,7 +5,7 @@ use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Di
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::document::DocumentFormat;
+use activebench_report::document_formats;
 use activebench_report::ticket::LIMIT;
 
 use crate::samples::{rendered, schema_faults};
@@ -94,7 +94,7 @@ fn sample() -> Comparison {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+    for format in document_formats().map(|format| format.name) {
         let report = rendered(format, &sample());
         insta::assert_snapshot!(format, report);
     }
@@ -130,7 +130,7 @@ fn hostile_text_stays_text() {
     for difference in &mut comparison.differences {
         difference.values = vec![hostile.clone(); 3];
     }
-    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+    for format in document_formats().map(|format| format.name) {
         let report = rendered(format, &comparison);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}:\n{report}");
     }

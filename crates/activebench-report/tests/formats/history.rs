@@ -11,7 +11,7 @@ use activebench_model::history::{
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::document::DocumentFormat;
+use activebench_report::document_formats;
 use activebench_report::history::tables::HISTORY_TABLES;
 use activebench_report::history::{HISTORY_CSV, render_table};
 use activebench_report::ticket::LIMIT;
@@ -355,7 +355,7 @@ fn a_missing_value_is_no_zero_in_a_table() {
 
 /// Names of all formats that are text.
 fn formats() -> Vec<&'static str> {
-    DocumentFormat::ALL.map(DocumentFormat::name).into_iter().chain(HISTORY_CSV).collect()
+    document_formats().map(|format| format.name).chain(HISTORY_CSV).collect()
 }
 
 /// Renders a document or a table.

@@ -34,8 +34,8 @@ fn check(text: &str) {
     for format in FORMATS {
         for (colour, width) in [(false, None), (true, Some(60))] {
             let report = format.render(&run, Style { colour, width });
-            assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name());
-            assert_eq!(unreadable(format.name(), &report), None, "{} of {text:?}:\n{report}", format.name());
+            assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name);
+            assert_eq!(unreadable(format.name, &report), None, "{} of {text:?}:\n{report}", format.name);
         }
     }
 }

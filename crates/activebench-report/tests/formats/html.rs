@@ -10,14 +10,12 @@ use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySid
 use activebench_model::report::JudgedRun;
 use activebench_model::timeline::{LatencyBucket, OffsetMap, Timeline, TimelineFigure};
 use activebench_model::verdict::ClaimVerdict;
-use activebench_report::html::Html;
-use activebench_report::{Format, Style};
 use scraper::{ElementRef, Html as Document, Selector};
 
 use crate::{parts, samples, timelines};
 
 fn render(run: &JudgedRun) -> String {
-    Html.render(run, Style::default())
+    samples::of_run("html", run)
 }
 
 fn select<'a>(document: &'a Document, selector: &str) -> Vec<ElementRef<'a>> {
@@ -217,7 +215,7 @@ fn odd_timelines_break_nothing() {
         run.timelines.iter_mut().for_each(change);
         let report = render(&run);
         check(&report);
-        assert!(report.contains("id=\"output\""), "the end is there");
+        assert!(report.contains("id=\"the-tool-s-own-words\""), "the end is there");
         report
     };
     let fill = |timeline: &mut Timeline, value: Option<f64>| {
@@ -328,7 +326,7 @@ fn a_run_with_the_advice_is_the_last_part_of_the_page() {
         }],
         holding: 1,
     };
-    let report = activebench_report::side_by_side::render("html", &sides, Style::default()).expect("a format");
+    let report = samples::rendered("html", &sides);
     check(&report);
     assert!(!report.contains('\u{1b}'));
     let document = Document::parse_document(&report);

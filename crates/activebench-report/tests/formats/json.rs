@@ -1,5 +1,7 @@
 //! `json`: snapshots, and the schema in `docs/`.
 
+use activebench_model::report::JudgedRun;
+use activebench_report::document::Document;
 use std::collections::BTreeSet;
 
 use activebench_model::claim::{Metric, Subject};
@@ -9,8 +11,6 @@ use activebench_model::host::Tier;
 use activebench_model::limiter::LimiterKind;
 use activebench_model::run::FailOn;
 use activebench_model::units::{Quantity, Unit};
-use activebench_report::json::{Json, SCHEMA};
-use activebench_report::{Format, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn schema() -> Value {
 }
 
 fn report(run: &activebench_model::report::JudgedRun) -> Value {
-    serde_json::from_str(&Json.render(run, Style::default())).expect("the report is JSON")
+    serde_json::from_str(&samples::of_run("json", run)).expect("the report is JSON")
 }
 
 fn errors(report: &Value) -> Vec<String> {
@@ -36,7 +36,7 @@ fn every_sample_reads_as_intended() {
     for (name, run) in samples::all() {
         // 200 claims are 10,000 lines; the schema checks them below.
         if name != "many_claims" {
-            insta::assert_snapshot!(name, Json.render(&run, Style::default()));
+            insta::assert_snapshot!(name, samples::of_run("json", &run));
         }
     }
 }
@@ -44,7 +44,7 @@ fn every_sample_reads_as_intended() {
 #[test]
 fn every_sample_follows_the_schema() {
     assert_eq!(jsonschema::meta::validate(&schema()).map_err(|error| error.to_string()), Ok(()));
-    assert_eq!(schema()["properties"]["schema"]["const"], SCHEMA);
+    assert_eq!(schema()["properties"]["schema"]["const"], JudgedRun::SCHEMA);
     for (name, run) in samples::all() {
         assert_eq!(errors(&report(&run)), Vec::<String>::new(), "{name}");
     }

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
 use activebench_model::verdict::RunVerdict;
-use activebench_report::junit::Junit;
-use activebench_report::{Format, Style};
 use quick_junit::{Report, TestCase, TestCaseStatus};
 
 use crate::samples;
 
 fn render(run: &JudgedRun) -> String {
-    Junit.render(run, Style::default())
+    samples::of_run("junit", run)
 }
 
 /// Parses the suite as an XML consumer does.

@@ -1,14 +1,12 @@
 //! `markdown`: snapshots, the size limit, and the places of cuts.
 
 use activebench_model::report::JudgedRun;
-use activebench_report::markdown::Markdown;
 use activebench_report::ticket::LIMIT;
-use activebench_report::{Format, Style};
 
 use crate::samples;
 
 fn render(run: &JudgedRun) -> String {
-    Markdown.render(run, Style::default())
+    samples::of_run("markdown", run)
 }
 
 /// Checks that every line of a table has the columns of its head, and that no other line interrupts a table.

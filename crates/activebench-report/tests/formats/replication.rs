@@ -6,7 +6,7 @@ use activebench_model::replication::{
 };
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::document::DocumentFormat;
+use activebench_report::document_formats;
 use activebench_report::ticket::LIMIT;
 
 use crate::samples::{rendered, schema_faults};
@@ -121,7 +121,7 @@ fn sample() -> Replication {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+    for format in document_formats().map(|format| format.name) {
         let report = rendered(format, &sample());
         insta::assert_snapshot!(format, report);
     }
@@ -170,7 +170,7 @@ fn hostile_text_stays_text() {
             replay.engine_refuted = vec![hostile.clone()];
         }
     }
-    for format in DocumentFormat::ALL.map(DocumentFormat::name) {
+    for format in document_formats().map(|format| format.name) {
         let report = rendered(format, &replication);
         assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}:\n{report}");
     }

@@ -2,6 +2,8 @@
 //!
 //! The figures imitate iozone 3.489 on ext4; the messages imitate the detectors' words.
 
+use activebench_report::document::Document;
+use activebench_report::{Style, format_by_name};
 use std::collections::BTreeMap;
 
 use activebench_model::bound::{Bound, Share, ShareOf, Shares};
@@ -631,7 +633,17 @@ pub(crate) fn schema_faults(schema: &str, report: &str) -> Vec<String> {
 }
 
 /// Renders a document in the format with this name.
-pub(crate) fn rendered(format: &str, document: &impl activebench_report::document::Document) -> String {
-    let format = activebench_report::document::DocumentFormat::by_name(format).expect("there is such a format");
-    format.render(document, activebench_report::Style::default())
+pub(crate) fn rendered(format: &str, document: &impl Document) -> String {
+    let format = format_by_name(format).expect("there is such a format");
+    format.render_document(document, Style::default()).expect("it is of every document")
+}
+
+/// Renders a run in the format with this name.
+pub(crate) fn of_run(format: &str, run: &JudgedRun) -> String {
+    styled(format, run, Style::default())
+}
+
+/// Renders a run in the format with this name, for a terminal like this.
+pub(crate) fn styled(format: &str, run: &JudgedRun, style: Style) -> String {
+    format_by_name(format).expect("there is such a format").render(run, style)
 }

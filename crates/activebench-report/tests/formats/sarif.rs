@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use activebench_model::finding::{Finding, Severity};
 use activebench_model::report::JudgedRun;
-use activebench_report::sarif::{MOST_RESULT_BYTES, MOST_RESULTS, Sarif};
-use activebench_report::{Format, Style};
+use activebench_report::format::sarif::{MOST_RESULT_BYTES, MOST_RESULTS};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -14,7 +13,7 @@ use crate::samples;
 const SCHEMA: &str = include_str!("sarif-schema-2.1.0.json");
 
 fn render(run: &JudgedRun) -> Value {
-    serde_json::from_str(&Sarif.render(run, Style::default())).expect("the report is JSON")
+    serde_json::from_str(&samples::of_run("sarif", run)).expect("the report is JSON")
 }
 
 fn errors(log: &Value) -> Vec<String> {
@@ -36,7 +35,7 @@ fn results(log: &Value) -> &[Value] {
 fn every_sample_reads_as_intended() {
     for (name, run) in samples::all() {
         if name != "many_claims" {
-            insta::assert_snapshot!(name, Sarif.render(&run, Style::default()));
+            insta::assert_snapshot!(name, samples::of_run("sarif", &run));
         }
     }
 }
@@ -131,7 +130,7 @@ fn a_file_stays_within_the_bounds_and_says_what_it_leaves_out() {
         let mut run = base.clone();
         run.findings = vec![of(Severity::Note, message.clone()); MOST_RESULTS];
         run.findings.extend(vec![of(Severity::Fail, message); 100]);
-        let file = Sarif.render(&run, Style::default());
+        let file = samples::of_run("sarif", &run);
         assert!(file.len() < 10_000_000, "{what}: {} bytes", file.len());
         assert!(file.len() > MOST_RESULT_BYTES / 2, "{what}: {} bytes", file.len());
         let log: Value = serde_json::from_str(&file).expect("JSON");

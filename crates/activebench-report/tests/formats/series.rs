@@ -8,7 +8,7 @@ use activebench_model::series::{
 };
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::document::DocumentFormat;
+use activebench_report::document_formats;
 use activebench_report::ticket::LIMIT;
 
 use crate::html;
@@ -190,26 +190,26 @@ fn settling() -> JudgedSeries {
 
 #[test]
 fn every_format_reads_as_intended() {
-    for format in DocumentFormat::ALL {
-        let mut report = render(format.name(), &sample());
-        if format.name() == "html" {
+    for format in document_formats() {
+        let mut report = render(format.name, &sample());
+        if format.name == "html" {
             html::check(&report);
             report = html::outline(&report);
         }
-        insta::assert_snapshot!(format!("series-{}", format.name()), report);
+        insta::assert_snapshot!(format!("series-{}", format.name), report);
     }
 }
 
 #[test]
 fn steady_state_and_what_explains_the_variance_are_shown_in_every_format() {
-    for format in DocumentFormat::ALL {
-        let mut report = render(format.name(), &settling());
-        if format.name() == "html" {
+    for format in document_formats() {
+        let mut report = render(format.name, &settling());
+        if format.name == "html" {
             html::check(&report);
             assert!(report.contains(r#"id="rounds-0""#) && !report.contains("No chart"));
             report = html::outline(&report);
         }
-        insta::assert_snapshot!(format!("series-steady-{}", format.name()), report);
+        insta::assert_snapshot!(format!("series-steady-{}", format.name), report);
     }
 }
 
@@ -274,8 +274,8 @@ fn hostile_text_stays_text_and_a_long_series_fits_a_ticket() {
     };
     series.findings = vec![fired; 500];
     series.findings.extend(vec![sample().findings[1].clone(); 500]);
-    for format in DocumentFormat::ALL {
-        assert!(!render(format.name(), &series).contains('\u{1b}'), "{}", format.name());
+    for format in document_formats() {
+        assert!(!render(format.name, &series).contains('\u{1b}'), "{}", format.name);
     }
     html::check(&render("html", &series));
     let report = render("markdown", &series);

@@ -1,12 +1,12 @@
 //! `text`: snapshots of every sample, and properties of all of them.
 
 use activebench_model::finding::Outcome;
-use activebench_report::{Format, Style, text::Text};
+use activebench_report::Style;
 
 use crate::samples;
 
 fn render(run: &activebench_model::report::JudgedRun, colour: bool, width: Option<u16>) -> String {
-    Text.render(run, Style { colour, width })
+    samples::styled("text", run, Style { colour, width })
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn no_finding_that_fires_is_lost() {
                 }),
             };
             let is_said = |line: &str| {
-                let in_title = line.contains(&format!("[{}] {} (", finding.code, finding.name));
+                let in_title = line.contains(&format!("[{}]  {} (", finding.code, finding.name));
                 let in_notes = line.contains(&format!("{} {} (", finding.code, finding.name));
                 (in_title || in_notes) && line.contains(phase)
             };
@@ -123,8 +123,8 @@ fn what_is_said_of_several_claims_of_a_phase_is_said_once() {
 #[test]
 fn the_reason_to_suppress_is_given_once() {
     let run = samples::suppressed();
-    for format in [&Text as &dyn Format, &activebench_report::markdown::Markdown] {
-        let report = format.render(&run, Style::default());
+    for format in ["text", "markdown"] {
+        let report = samples::of_run(format, &run);
         assert_eq!(report.matches("agreed with the vendor").count(), 1, "{report}");
     }
 }

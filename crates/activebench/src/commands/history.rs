@@ -9,10 +9,10 @@ use activebench_engine::history::{midnight, parse_day, runs};
 use activebench_model::claim::Metric;
 use activebench_model::history::{By, FigureKind};
 use activebench_record::{FigureFilter, parquet};
-use activebench_report::document::DocumentFormat;
 use activebench_report::history::tables::HISTORY_TABLES;
 use activebench_report::history::{HISTORY_CSV, render_table};
 use activebench_report::tables::shown;
+use activebench_report::{document_formats, format_by_name};
 use anyhow::Context;
 use clap::ValueEnum;
 use time::Date;
@@ -112,10 +112,11 @@ impl Subcommand for History {
         output::deliver(&self.formats, |request, style, out| {
             let bytes = match HISTORY_TABLES.iter().find(|table| table.name == request.format) {
                 Some(table) => parquet(&shown((table.of)(&history)))?,
-                None => match DocumentFormat::by_name(&request.format) {
-                    Some(format) => format.render(&history, style).into_bytes(),
-                    None => render_table(&request.format, &history).context("there is no such format")?.into_bytes(),
-                },
+                None => {
+                    let document = format_by_name(&request.format).and_then(|f| f.render_document(&history, style));
+                    let text = document.or_else(|| render_table(&request.format, &history));
+                    text.context("there is no such format")?.into_bytes()
+                }
             };
             Ok(out.write_all(&bytes)?)
         })?;
@@ -165,9 +166,8 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 fn parse_format(text: &str) -> Result<FormatRequest, String> {
     let tables = HISTORY_TABLES.iter().map(|table| table.name);
-    let known: Vec<&str> = {
-        DocumentFormat::ALL.map(DocumentFormat::name).into_iter().chain(HISTORY_CSV).chain(tables.clone()).collect()
-    };
+    let known: Vec<&str> =
+        { document_formats().map(|format| format.name).chain(HISTORY_CSV).chain(tables.clone()).collect() };
     FormatRequest::parse(text, &known, |format| tables.clone().any(|table| table == format))
 }
 

@@ -14,10 +14,10 @@ use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
 use activebench_engine::{ceiling, device_guard, plan, thresholds};
 use activebench_model::claim::Subject;
 use activebench_model::command::CommandLine;
+use activebench_model::remedy::SideBySide;
 use activebench_model::run::Choices;
 use activebench_model::series::{JudgedSeries, Until};
 use activebench_probe::{Payload, ProbeOptions};
-use activebench_report::side_by_side::{SIDE_BY_SIDE_FORMATS, render};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
@@ -232,7 +232,7 @@ impl Subcommand for Verify {
         let (command, choices, directory) = (&command, &choices, &directory);
         let run = RunToRecord { observing, argv, command, choices, directory, preparation: None };
         if self.and_corrected {
-            output::formats_exist(&self.output.formats, "two runs", &SIDE_BY_SIDE_FORMATS)?;
+            output::document_formats_exist::<SideBySide>(&self.output.formats)?;
             return self.corrected(corrected_run::record(run, &runtime)?);
         }
         self.reported(&recording::record(run, &runtime)?)
@@ -296,7 +296,7 @@ impl Verify {
     fn corrected(&self, corrected: CorrectedRun) -> Result<i32, Failure> {
         match corrected {
             CorrectedRun::Both { sides, exit_code, interrupted } => {
-                output::deliver_texts(&self.output.formats, |format, style| render(format, &sides, style))?;
+                output::deliver_document(&self.output.formats, &*sides)?;
                 Ok(if interrupted { INTERRUPTED } else { exit_code })
             }
             CorrectedRun::Once(recorded, NoSecondRun::NotNeeded(why)) => {

@@ -1,14 +1,20 @@
-//! A document as one self-contained page, with the parts of a run's page.
+//! `html`: a document as one self-contained page. It runs no script and fetches nothing.
 
 use maud::{Markup, html};
 
-use super::{Block, Content, Line};
+use super::{Format, Rendering};
+use crate::Style;
+use crate::document::{Block, Content, Line, Room, Shown};
 use crate::escape::terminal as shown;
 use crate::html::{page, part, prose, table, visible};
 use crate::page::Tone;
 
-pub(super) fn render(content: &Content) -> String {
-    let Content { title, head, sections, version } = content;
+/// Format `html`.
+pub(crate) static FORMAT: Format =
+    Format { name: "html", extension: "html", shows_timelines: true, rendering: Rendering::OfDocuments(render) };
+
+fn render(document: &dyn Shown, _style: Style) -> String {
+    let Content { title, head, sections, version } = &document.content(Room::Page);
     let name = format!("{}: {title}", head.words);
     let first = sections.first().filter(|section| section.title.is_empty());
     let header = html! {
@@ -18,7 +24,16 @@ pub(super) fn render(content: &Content) -> String {
     };
     let titled = || sections.iter().filter(|section| !section.title.is_empty());
     let contents = html! {
-        ol { @for section in titled() { li { a href={ "#" (slug(&section.title)) } { (shown(&section.title)) } } } }
+        ol {
+            @for section in titled() {
+                li {
+                    a href={ "#" (slug(&section.title)) } { (shown(&section.title)) }
+                    @if !section.places.is_empty() {
+                        ol { @for (id, title) in &section.places { li { a href={ "#" (id) } { (shown(title)) } } } }
+                    }
+                }
+            }
+        }
     };
     let main = html! {
         @for section in titled() {
@@ -64,6 +79,11 @@ fn piece(block: &Block) -> Markup {
     match block {
         Block::Paragraph(text) => html! { p { (prose(text)) } },
         Block::Notice(text) => html! { p.notice.doubtful { b { "Note: " } (prose(text)) } },
+        Block::Alert(line) => html! {
+            p.notice.(class(line.tone).unwrap_or("doubtful")) { b { (shown(&line.words)) ": " } (shown(&line.rest)) }
+        },
+        Block::Remark(text) => html! { p.remark { (shown(text)) } },
+        Block::Together(blocks) => pieces(blocks),
         Block::Advice(text) => html! { p.advice { b { "What to do: " } (prose(text)) } },
         Block::Heading(line) => html! { h3 { (shown(&line.words)) (shown(&line.rest)) } },
         Block::Lines(lines) => html! { ol { @for line in lines { li { (toned(line)) " " (shown(&line.rest)) } } } },

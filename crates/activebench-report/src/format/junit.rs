@@ -18,35 +18,23 @@ use activebench_model::run::FailOn;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::{Format, Rendering};
 use crate::findings::severity_name;
-use crate::json::claims_by_verdict;
+use crate::run::keys::claims_by_verdict;
 use crate::wording::{metric, quoted, shell_command, utc};
-use crate::{Format, Style, escape, headline};
+use crate::{escape, headline};
 
 /// Maximum lines of the tool's output in the case of the run; the rest is counted.
 const LINES_QUOTED: usize = 40;
 
 /// Format `junit`.
-pub struct Junit;
+pub(crate) static FORMAT: Format =
+    Format { name: "junit", extension: "junit.xml", shows_timelines: false, rendering: Rendering::OfRuns(render) };
 
-impl Format for Junit {
-    fn name(&self) -> &'static str {
-        "junit"
-    }
-
-    fn extension(&self) -> &'static str {
-        "junit.xml"
-    }
-
-    fn shows_timelines(&self) -> bool {
-        false
-    }
-
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        let mut report = Report::new("activebench");
-        report.add_test_suite(suite(run));
-        report.to_string().expect("writing to memory does not fail, and no text is one that XML cannot hold")
-    }
+fn render(run: &JudgedRun) -> String {
+    let mut report = Report::new("activebench");
+    report.add_test_suite(suite(run));
+    report.to_string().expect("writing to memory does not fail, and no text is one that XML cannot hold")
 }
 
 fn suite(run: &JudgedRun) -> TestSuite {

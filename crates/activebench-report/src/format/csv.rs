@@ -6,39 +6,25 @@
 use activebench_model::report::JudgedRun;
 use activebench_model::table::{Table, Values};
 
+use super::{Format, Rendering};
+use crate::escape;
 use crate::tables::{RunTable, TABLES};
-use crate::{Format, Style, escape};
 
-/// A table as CSV.
-pub struct Csv {
+/// Format `claims-csv`.
+pub(crate) static CLAIMS: Format = format("claims-csv", "claims.csv", &TABLES[0], |run| written(&(TABLES[0].of)(run)));
+/// Format `facts-csv`.
+pub(crate) static FACTS: Format = format("facts-csv", "facts.csv", &TABLES[1], |run| written(&(TABLES[1].of)(run)));
+/// Format `timeline-csv`.
+pub(crate) static TIMELINE: Format =
+    format("timeline-csv", "timeline.csv", &TABLES[2], |run| written(&(TABLES[2].of)(run)));
+
+const fn format(
     name: &'static str,
     extension: &'static str,
     table: &'static RunTable,
-}
-
-/// Format `claims-csv`.
-pub const CLAIMS: Csv = Csv { name: "claims-csv", extension: "claims.csv", table: &TABLES[0] };
-/// Format `facts-csv`.
-pub const FACTS: Csv = Csv { name: "facts-csv", extension: "facts.csv", table: &TABLES[1] };
-/// Format `timeline-csv`.
-pub const TIMELINE: Csv = Csv { name: "timeline-csv", extension: "timeline.csv", table: &TABLES[2] };
-
-impl Format for Csv {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn extension(&self) -> &'static str {
-        self.extension
-    }
-
-    fn shows_timelines(&self) -> bool {
-        self.table.shows_timelines
-    }
-
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        written(&(self.table.of)(run))
-    }
+    render: fn(&JudgedRun) -> String,
+) -> Format {
+    Format { name, extension, shows_timelines: table.shows_timelines, rendering: Rendering::OfRuns(render) }
 }
 
 /// Writes a table as CSV.

@@ -32,10 +32,11 @@ use self::log::{
     Artifact, ArtifactLocation, AutomationDetails, Configuration, Driver, Invocation, Level, Location, Log,
     LogicalLocation, Notification, PhysicalLocation, Region, Report, Rule, RuleReference, Run, Suppression, Text, Tool,
 };
+use super::{Format, Rendering};
 use crate::findings::severity_name;
-use crate::json::claims_by_verdict;
+use crate::run::keys::claims_by_verdict;
 use crate::wording::{PHASES_NAMED, list, merged, quoted, utc};
-use crate::{Format, Style, escape, headline};
+use crate::{escape, headline};
 
 /// URL of the schema to which the file conforms.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -57,26 +58,13 @@ const RUN_DIRECTORY: &str = "RUN";
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Format `sarif`.
-pub struct Sarif;
+pub(crate) static FORMAT: Format =
+    Format { name: "sarif", extension: "sarif", shows_timelines: false, rendering: Rendering::OfRuns(render) };
 
-impl Format for Sarif {
-    fn name(&self) -> &'static str {
-        "sarif"
-    }
-
-    fn extension(&self) -> &'static str {
-        "sarif"
-    }
-
-    fn shows_timelines(&self) -> bool {
-        false
-    }
-
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        let log = Log { schema: SCHEMA, version: "2.1.0", runs: vec![of(run)] };
-        let document = serde_json::to_string_pretty(&log).expect("it has text keys and no serialiser that fails");
-        escape::json(&document) + "\n"
-    }
+fn render(run: &JudgedRun) -> String {
+    let log = Log { schema: SCHEMA, version: "2.1.0", runs: vec![of(run)] };
+    let document = serde_json::to_string_pretty(&log).expect("it has text keys and no serialiser that fails");
+    escape::json(&document) + "\n"
 }
 
 fn of(run: &JudgedRun) -> Run {

@@ -1,13 +1,22 @@
-//! A document for a ticket. Each section keeps an equal share of the limit and is cut between its lines.
+//! `markdown`: a document for a ticket, in plain Markdown without HTML. Each section keeps an equal share of the limit
+//! and is cut between its lines.
 
-use super::{Block, Content, Line, Table};
+use super::{Format, Rendering};
+use crate::Style;
+use crate::document::{Block, Line, Room, Shown, Table};
 use crate::escape::{markdown as text, markdown_code as code};
+use crate::page::Set;
 use crate::ticket::{LIMIT, Section, assembled};
 
 /// Share of a ticket that all sections together are guaranteed, in thousandths.
 const GUARANTEED: usize = 900;
 
-pub(super) fn render(content: &Content) -> String {
+/// Format `markdown`.
+pub(crate) static FORMAT: Format =
+    Format { name: "markdown", extension: "md", shows_timelines: false, rendering: Rendering::OfDocuments(render) };
+
+fn render(document: &dyn Shown, _style: Style) -> String {
+    let content = document.content(Room::Ticket);
     let share = GUARANTEED / content.sections.len().max(1);
     let Line { words, rest, .. } = &content.head;
     let head = match rest.is_empty() {
@@ -51,6 +60,14 @@ fn add(block: &Block, pending: &mut String, pieces: &mut Vec<String>) {
     let mut lines: Vec<String> = match block {
         Block::Paragraph(words) => vec![format!("{}\n", text(words))],
         Block::Notice(words) => vec![format!("**Note:** {}\n", text(words))],
+        Block::Alert(Line { words, rest, .. }) => vec![format!("**{}**: {}\n", text(words), text(rest))],
+        Block::Remark(words) => vec![format!("- {}\n", text(words))],
+        Block::Together(blocks) => {
+            let mut inner = Vec::new();
+            blocks.iter().for_each(|block| add(block, pending, &mut inner));
+            pieces.push(inner.concat());
+            return;
+        }
         Block::Advice(words) => vec![format!("**What to do:** {}\n", text(words))],
         Block::Heading(Line { words, rest, .. }) => {
             pending.push_str(&format!("\n### {}\n", text(&format!("{words}{rest}"))));
@@ -87,7 +104,8 @@ fn rows(table: &Table) -> Vec<String> {
     };
     let mut rows: Vec<String> = table.rows.iter().map(|row| line(row)).collect();
     if let Some(first) = rows.first_mut() {
-        let rule = vec!["---"; table.heads.len()].join(" | ");
+        let rule = |set: &Set| if *set == Set::Right { "---:" } else { "---" };
+        let rule = table.sets.iter().map(rule).collect::<Vec<_>>().join(" | ");
         *first = format!("{}| {rule} |\n{first}", line(&table.heads));
     }
     rows

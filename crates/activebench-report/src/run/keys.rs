@@ -1,6 +1,4 @@
-//! The report for programs: schema `activebench.report/1`.
-//!
-//! The schema is `docs/report.schema.json`. An unknown value is `null`, never 0, and its key is never left out. The
+//! The keys of a run's report for programs. The schema is `docs/report.schema.json`. An unknown value is `null`, never 0, and its key is never left out. The
 //! unit is named beside each value, and in the names of plain numbers.
 
 use std::collections::BTreeMap;
@@ -26,40 +24,8 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance};
 use serde::Serialize;
 
-use crate::envelope::Envelope;
-use crate::{Format, Style};
-
-/// Value of the key `schema`. A consumer refuses a value that it does not know.
-pub const SCHEMA: &str = "activebench.report/1";
-
 /// Limit up to which whole numbers are exact in a [`Quantity`].
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Format `json`.
-pub struct Json;
-
-impl Format for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn shows_timelines(&self) -> bool {
-        false
-    }
-
-    fn render(&self, run: &JudgedRun, _style: Style) -> String {
-        report(run).json()
-    }
-}
-
-/// Returns the report as a document, which can also be a part of another one.
-pub(crate) fn report(run: &JudgedRun) -> Envelope<Report<'_>> {
-    Envelope { schema: SCHEMA, keys: Report::of(run) }
-}
 
 #[derive(Serialize)]
 pub(crate) struct Report<'run> {
@@ -273,7 +239,7 @@ impl From<Quantity> for Value {
 }
 
 impl<'run> Report<'run> {
-    fn of(run: &'run JudgedRun) -> Self {
+    pub(super) fn of(run: &'run JudgedRun) -> Self {
         let manifest = &run.manifest;
         let parsed = &run.parsed;
         let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();

@@ -1,10 +1,16 @@
-//! A document for a terminal. Section titles are left out: labels and headings say what follows.
+//! `text`: a document for a terminal. Section titles are left out: labels and headings say what follows.
 
-use super::{Block, Content, Table};
+use super::{Format, Rendering};
 use crate::Style;
+use crate::document::{Block, Dispensable, Room, Shown, Table};
 use crate::page::{Page, Tone};
 
-pub(super) fn render(content: &Content, style: Style) -> String {
+/// Format `text`.
+pub(crate) static FORMAT: Format =
+    Format { name: "text", extension: "txt", shows_timelines: false, rendering: Rendering::OfDocuments(render) };
+
+fn render(document: &dyn Shown, style: Style) -> String {
+    let content = document.content(Room::Screen);
     let mut page = Page::new(style);
     let head = &content.head;
     page.headed(&head.words, head.tone, &format!("  {}", head.rest));
@@ -22,6 +28,9 @@ fn add(page: &mut Page, block: &Block) {
     match block {
         Block::Paragraph(text) => page.paragraph(text, Tone::Plain),
         Block::Notice(text) => page.marked("! ", text, Tone::Doubtful),
+        Block::Alert(line) => page.headed(&line.words, line.tone, &format!(": {}", line.rest)),
+        Block::Remark(text) => page.paragraph(text, Tone::Aside),
+        Block::Together(blocks) => blocks.iter().for_each(|block| add(page, block)),
         Block::Advice(text) => page.marked("→ ", text, Tone::Head),
         Block::Heading(line) => {
             page.blank();
@@ -49,14 +58,18 @@ fn add_table(page: &mut Page, table: &Table) {
     }
     let mut heads: Vec<&str> = table.heads.iter().map(String::as_str).collect();
     let (mut sets, mut rows) = (table.sets.clone(), table.rows.clone());
-    if let Some(column) = table.dispensable
-        && !page.has_room(&heads, &sets, &rows)
-    {
-        heads.remove(column);
-        sets.remove(column);
-        rows.iter_mut().for_each(|row| {
-            row.remove(column);
-        });
+    if let Some(Dispensable { column, shorter }) = &table.dispensable {
+        let column = *column;
+        if !page.has_room(&heads, &sets, &rows) {
+            rows.iter_mut().zip(shorter).for_each(|(row, cell)| row[column].clone_from(cell));
+        }
+        if !page.has_room(&heads, &sets, &rows) {
+            heads.remove(column);
+            sets.remove(column);
+            rows.iter_mut().for_each(|row| {
+                row.remove(column);
+            });
+        }
     }
     page.table(&heads, &sets, &rows, table.tone);
 }
