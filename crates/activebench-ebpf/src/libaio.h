@@ -37,6 +37,8 @@ enum { IOCB_PREAD = 0, IOCB_PWRITE = 1, IOCB_FSYNC = 2, IOCB_FDSYNC = 3, IOCB_PR
  * costs as much as so many iovecs. Requests past it are counted as not decoded if the kernel takes them.
  */
 enum { WALK_STEPS = 65536, IOCB_STEPS = 16, MOST_IOCBS = WALK_STEPS / IOCB_STEPS };
+/* From so many steps on a walk is long, and timed. */
+enum { LONG_WALK = 1024, LONG_WALK_IOCBS = LONG_WALK / IOCB_STEPS };
 /* Events that one call returns: all were requests of ours. */
 enum { EVENTS_PER_CALL = 65536 };
 
@@ -170,12 +172,15 @@ static never_inline int submit_iocbs(struct task_state *state)
 {
 	struct list_walk walk = { .address = state->list_pointer, .narrow = state->narrow };
 	u64 number = state->requested;
+	u32 timed = is_timed();
 
 	state->read_iocbs = 0;
 	state->steps_left = WALK_STEPS;
 	/* A negative number is refused. */
 	if ((s64)number > 0)
 		bpf_loop(number > MOST_IOCBS ? MOST_IOCBS : number, submit_iocb, &walk, 0);
+	if (state->steps_left <= WALK_STEPS - LONG_WALK)
+		count_walk(state->start_ns, timed);
 	/* Iovecs were added up there; this is the call itself. */
 	state->requested = number;
 	state->vectors_unread = 0;
@@ -197,6 +202,17 @@ static long withdraw_iocb(u32 index, struct list_walk *walk)
 	return 0;
 }
 
+/* Walks a list of requests, and times a long walk. */
+#define walk_timed(count, step, walk)                       \
+	({                                                  \
+		u32 count_ = (count);                       \
+		u32 timed_ = is_timed();                    \
+		u64 since_ = count_ < LONG_WALK_IOCBS ? 0 : bpf_ktime_get_ns(); \
+		bpf_loop(count_, (step), (walk), 0);        \
+		if (since_)                                 \
+			count_walk(since_, timed_);         \
+	})
+
 /* Forgets the requests that the kernel did not take, and counts those that it took and that are not remembered. */
 static never_inline int settle_iocbs(struct task_state *state, s64 taken)
 {
@@ -210,7 +226,7 @@ static never_inline int settle_iocbs(struct task_state *state, s64 taken)
 	if (walk.first > read)
 		count_undecoded(UNDECODED_IOCBS, walk.first - read);
 	else if (walk.first < read)
-		bpf_loop(read - walk.first, withdraw_iocb, &walk, 0);
+		walk_timed(read - walk.first, withdraw_iocb, &walk);
 	return 0;
 }
 
@@ -240,7 +256,7 @@ static never_inline int reap_iocbs(struct task_state *state, s64 count)
 {
 	struct list_walk walk = { .address = state->list_pointer };
 
-	bpf_loop(count > EVENTS_PER_CALL ? EVENTS_PER_CALL : count, reap_iocb, &walk, 0);
+	walk_timed(count > EVENTS_PER_CALL ? EVENTS_PER_CALL : count, reap_iocb, &walk);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map};
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
-use crate::run_time::{RunTimeMeter, program_info};
+use crate::run_time::{RunTimeMeter, Walks, program_info};
 use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
 use crate::symbols;
@@ -294,7 +294,7 @@ impl Probe {
         // SAFETY: key and value live until the end of this function and have the sizes of the map's.
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
-        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, Walks::take(&mut self.ebpf)?)?);
         self.cpu_at_start_ns = Some(own_cpu_ns());
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {

@@ -6,6 +6,9 @@
 //! The kernel decides at the start of a run whether it times it, and adds the time at the end of the run. So a run that
 //! outlasts its slice is found between slices, with its whole time: a sample by the start of a run is right for runs of
 //! any length. If somebody else has programs timed, every run is timed, and nothing is extrapolated.
+//!
+//! Long walks of lists are timed by the programs themselves, each of them: they are too few for a sample, and not
+//! independent of it, because no thread of ours runs on a CPU during a walk.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,10 +17,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use aya::Ebpf;
+use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use aya_obj::generated::bpf_cmd;
 
 use crate::bpf_call::{bpf, zeroed_attributes};
 use crate::error::ProbeError;
+use crate::maps::map_error;
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(2);
@@ -51,6 +57,10 @@ struct Slices {
     wall_ns: u64,
     /// Run time of the programs whose runs started inside the slices, summed over all CPUs.
     run_ns: u64,
+    /// Part of it in walks.
+    walk_ns: u64,
+    /// Time in walks, also outside the slices.
+    all_walks_ns: u64,
 }
 
 impl Slices {
@@ -66,7 +76,10 @@ impl Slices {
 
     /// Extrapolates the run time to a whole span of which the slices are a sample; `None` without a slice.
     fn extrapolated_ns(self, span_ns: u64) -> Option<u64> {
-        (self.wall_ns > 0).then(|| (self.run_ns as f64 / self.wall_ns as f64 * span_ns as f64) as u64)
+        // A walk is a part of a run. Runs that were left out as somebody else's may have contained one.
+        let without_walks = self.run_ns.saturating_sub(self.walk_ns);
+        (self.wall_ns > 0)
+            .then(|| (without_walks as f64 / self.wall_ns as f64 * span_ns as f64) as u64 + self.all_walks_ns)
     }
 }
 
@@ -88,6 +101,39 @@ impl Measured {
     }
 }
 
+/// Run time of long walks, which the programs time themselves.
+pub(crate) struct Walks {
+    timing: Array<MapData, u32>,
+    walk_ns: PerCpuArray<MapData, u64>,
+}
+
+impl Walks {
+    /// Takes the maps of the walks from the object.
+    ///
+    /// # Errors
+    /// Returns an error if the object does not have them.
+    pub(crate) fn take(ebpf: &mut Ebpf) -> Result<Self, ProbeError> {
+        let mut taken =
+            |map| ebpf.take_map(map).ok_or_else(|| ProbeError::Map { map, why: "it is not in the object".to_owned() });
+        let (timing, walk_ns) = (taken("timing")?, taken("walk_ns")?);
+        Ok(Self {
+            timing: Array::try_from(timing).map_err(|error| map_error("timing", &error))?,
+            walk_ns: PerCpuArray::try_from(walk_ns).map_err(|error| map_error("walk_ns", &error))?,
+        })
+    }
+
+    /// Says to the programs if a slice runs.
+    fn set_timed(&mut self, timed: bool) -> Result<(), MapError> {
+        self.timing.set(0, u32::from(timed), 0)
+    }
+
+    /// Returns the time in walks that started inside a slice, and in all others.
+    fn times(&self) -> Result<[u64; 2], MapError> {
+        let sum = |index| Ok::<u64, MapError>(self.walk_ns.get(&index, 0)?.iter().sum());
+        Ok([sum(1)?, sum(0)?])
+    }
+}
+
 /// A thread that measures until it receives the stop flag.
 #[derive(Debug)]
 pub(crate) struct RunTimeMeter {
@@ -100,12 +146,12 @@ impl RunTimeMeter {
     ///
     /// # Errors
     /// Returns an error if the thread cannot be started.
-    pub(crate) fn start(programs: Vec<OwnedFd>) -> Result<Self, ProbeError> {
+    pub(crate) fn start(programs: Vec<OwnedFd>, walks: Walks) -> Result<Self, ProbeError> {
         let stop = Arc::<AtomicBool>::default();
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("activebench-run".to_owned())
-            .spawn(move || measure(&programs, &told))
+            .spawn(move || measure(&programs, walks, &told))
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         Ok(Self { stop, thread })
     }
@@ -119,7 +165,7 @@ impl RunTimeMeter {
     }
 }
 
-fn measure(programs: &[OwnedFd], stop: &AtomicBool) -> io::Result<Measured> {
+fn measure(programs: &[OwnedFd], mut walks: Walks, stop: &AtomicBool) -> io::Result<Measured> {
     let first = timed(programs)?;
     sleep(BEFORE_FIRST, stop);
     // This thread's own sleep ran the program on context switches: a count that has grown is somebody else's doing.
@@ -133,15 +179,20 @@ fn measure(programs: &[OwnedFd], stop: &AtomicBool) -> io::Result<Measured> {
     let mut slices = Slices::default();
     while !stop.load(Ordering::Acquire) {
         let timing = time_programs()?;
+        walks.set_timed(true).map_err(io::Error::other)?;
         let (started, before) = (Instant::now(), timed(programs)?);
         sleep(SLICE, stop);
         let (after, wall) = (timed(programs)?, started.elapsed());
+        walks.set_timed(false).map_err(io::Error::other)?;
         drop(timing);
         let ended = timed(programs)?;
         sleep(BETWEEN, stop);
         let late = timed(programs)?.since(ended);
         slices.add(wall, after.since(before), late, cpus * programs.len() as u64);
     }
+    let [in_slices_ns, others_ns] = walks.times().map_err(io::Error::other)?;
+    slices.walk_ns = in_slices_ns;
+    slices.all_walks_ns = in_slices_ns + others_ns;
     Ok(Measured::InSlices(slices))
 }
 
@@ -195,8 +246,11 @@ mod tests {
 
     #[test]
     fn slices_stand_for_the_whole_span_and_none_for_nothing() {
-        let slices = Slices { wall_ns: 4_000_000, run_ns: 1_000_000 };
+        let slices = Slices { wall_ns: 4_000_000, run_ns: 1_000_000, ..Slices::default() };
         assert_eq!(slices.extrapolated_ns(1_000_000_000), Some(250_000_000));
+        // Walks count as they are, whether or not a slice has one.
+        let walks = Slices { run_ns: 6_000_000, walk_ns: 5_000_000, all_walks_ns: 40_000_000, ..slices };
+        assert_eq!(walks.extrapolated_ns(1_000_000_000), Some(290_000_000));
         assert_eq!(Slices::default().extrapolated_ns(1_000_000_000), None);
         assert_eq!(Measured::Throughout(7).run_ns(1_000_000_000), Some(7));
     }
@@ -211,6 +265,6 @@ mod tests {
         slices.add(slice, inside, Timed { run_ns: 320_000_000, runs: 1 }, 4);
         // More runs than fit on the CPUs at once ended after this one: somebody else has them timed.
         slices.add(slice, inside, Timed { run_ns: 9_000_000, runs: 5 }, 4);
-        assert_eq!(slices, Slices { wall_ns: 6_000_000, run_ns: 320_300_000 });
+        assert_eq!(slices, Slices { wall_ns: 6_000_000, run_ns: 320_300_000, ..Slices::default() });
     }
 }
