@@ -10,7 +10,7 @@ use activebench_model::verdict::RunVerdict;
 
 use crate::device_guard;
 use crate::failure::Failure;
-use crate::recording::{self, Recorded, RunToRecord};
+use crate::recording::{self, Recorded, Recorder, RunToRecord};
 
 /// Folder of the first run, inside the folder of both.
 pub const AS_GIVEN: &str = "as-given";
@@ -46,9 +46,9 @@ pub enum NoSecondRun {
 ///
 /// # Errors
 /// Returns an error if the first run could not be recorded.
-pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result<CorrectedRun, Failure> {
+pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<CorrectedRun, Failure> {
     let (command, directory) = (run.command, run.directory);
-    let first = recording::record(RunToRecord { directory: &directory.join(AS_GIVEN), ..run }, runtime)?;
+    let first = recording::record(RunToRecord { directory: &directory.join(AS_GIVEN), ..run }, recorder)?;
     let remedied = remedied(&first.judged, activebench_tools::advisor_of(&first.judged.parsed.tool));
     if let Some(why) = why_not_again(&first.judged.verdict, first.interrupted, &remedied) {
         return Ok(CorrectedRun::Once(Box::new(first), NoSecondRun::NotNeeded(why)));
@@ -57,7 +57,7 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
         eprintln!("activebench: again with the advice: {}", remedied.argv.join(" "));
     }
     let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
-    match again(run, &changed, &directory.join(WITH_ADVICE), runtime) {
+    match again(run, &changed, &directory.join(WITH_ADVICE), recorder) {
         Ok(Recorded { judged: second, interrupted, .. }) => {
             let exit_code = first.judged.exit_code;
             let sides = Box::new(side_by_side(first.judged, second, remedied));
@@ -72,11 +72,11 @@ fn again(
     run: RunToRecord<'_>,
     command: &CommandLine,
     directory: &Path,
-    runtime: &tokio::runtime::Runtime,
+    recorder: &mut Recorder,
 ) -> Result<Recorded, Failure> {
     device_guard::guard_again(command)?;
     let argv: Vec<OsString> = command.argv.iter().map(OsString::from).collect();
-    recording::record(RunToRecord { argv: &argv, command, directory, ..run }, runtime)
+    recording::record(RunToRecord { argv: &argv, command, directory, ..run }, recorder)
 }
 
 fn why_not_again(verdict: &RunVerdict, interrupted: bool, remedied: &Remedied) -> Option<String> {

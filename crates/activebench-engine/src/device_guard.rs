@@ -19,7 +19,7 @@ use activebench_host::{Opener, Roots, Usage, usage_of};
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
 use activebench_report::escape::terminal;
-use activebench_runner::stub::Identity;
+use activebench_runner::Identity;
 use anyhow::{Context, anyhow};
 use rustix::fs::OFlags;
 
@@ -262,7 +262,8 @@ fn say_untold(untold: &[String]) {
 ///
 /// # Errors
 /// Returns an error if the benchmark's user cannot open it.
-pub fn openable(device: &Path, identity: Identity, user: &str, writes: bool) -> Result<(), Failure> {
+pub fn openable(device: &Path, identity: &Identity, writes: bool) -> Result<(), Failure> {
+    let user = &identity.name;
     // Opened as the benchmark would: the mode of the node does not show access lists and control groups.
     let script = if writes { ": <> \"$1\"" } else { ": < \"$1\"" };
     let output = Command::new("sh")

@@ -22,7 +22,7 @@ use crate::device_guard::{self, Unused};
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::interruption::Stop;
 use crate::named_devices::named;
-use crate::recording::{self, Observing, Recorded, RunToRecord, find_program, identity};
+use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord, find_program, identity};
 
 /// Folder of the recorded preconditioning, beside the runs of the series.
 pub const DIRECTORY: &str = "preconditioning";
@@ -36,7 +36,7 @@ pub fn prepare(
     measured: &CommandLine,
     device: &Unused,
     directory: &Path,
-    runtime: &tokio::runtime::Runtime,
+    recorder: &mut Recorder,
     stop: &Stop,
 ) -> Result<Option<Preparation>, Failure> {
     let say = |words: &str| {
@@ -58,9 +58,9 @@ pub fn prepare(
         ));
     }
     let other = identity(observing.user.as_deref())?;
-    if let Some((user, identity)) = &other {
+    if let Some(identity) = &other {
         let writes = named(measured).written.contains_key(&device.number);
-        device_guard::openable(&device.path, *identity, user, writes)?;
+        device_guard::openable(&device.path, identity, writes)?;
     }
     let purge = purge(device);
     // Checked before the next write: whoever pressed Ctrl-C did so to keep what is left.
@@ -90,7 +90,7 @@ pub fn prepare(
             directory: &place,
             preparation: None,
         },
-        runtime,
+        recorder,
     )?;
     if interrupted || stop.is_set() {
         return Ok(None);

@@ -10,16 +10,17 @@ use std::time::Duration;
 use activebench_host::{Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::{Coverage, OtherTracer};
+use activebench_model::coverage::OtherTracer;
 use activebench_model::log::Totals;
 use activebench_model::preparation::Preparation;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::{Choices, FORMAT, Manifest, StopReason};
 use activebench_model::source::{EventSource, Unreadable};
-use activebench_probe::{LogOptions, NeighbourError, Observation, Payload, ProbeOptions, Spool};
+use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
-use activebench_runner::{Outcome, RunError, RunOptions, stub};
+use activebench_runner::{Identity, Outcome, RunError, RunOptions};
 use anyhow::{Context, anyhow};
+use rustix::process::getuid;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -46,6 +47,8 @@ pub struct Observing {
     pub timeout: Option<Duration>,
     /// User whose identity the benchmark gets; `None`: under sudo the invoking user, else our own.
     pub user: Option<String>,
+    /// `true` to let set-user-ID programs give the benchmark more rights.
+    pub allow_new_privileges: bool,
     /// True to time every call from its entry to its exit.
     pub time_every_call: bool,
     /// True to use the slow path that finds the thread of every call, for measurements of its cost.
@@ -71,6 +74,7 @@ impl Default for Observing {
         Self {
             timeout: None,
             user: None,
+            allow_new_privileges: false,
             time_every_call: false,
             look_every_caller_up: false,
             sample_hz: ProbeOptions::SAMPLE_HZ,
@@ -117,16 +121,39 @@ pub struct RunToRecord<'a> {
     pub preparation: Option<&'a Preparation>,
 }
 
-/// Returns the event loop that recordings run on.
-///
-/// # Errors
-/// Returns an error if the system refuses it.
-pub fn event_loop() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")
-        .or_exit(ExitCode::Bug)
+/// What recordings run on: the privileged process that observes, and the event loop.
+#[derive(Debug)]
+pub struct Recorder {
+    observer: Observer,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Recorder {
+    /// Starts the privileged process, with the rights that this one has now.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses it.
+    pub fn start() -> Result<Self, Failure> {
+        let own_executable =
+            std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
+        let observer = Observer::start(&own_executable).or_exit(ExitCode::CannotObserve)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the event loop")
+            .or_exit(ExitCode::Bug)?;
+        Ok(Self { observer, runtime })
+    }
+
+    /// Makes this process one of the benchmark's user, for good. From here on the kernel refuses what that user may
+    /// not do: nothing is read or written with root's rights in a place that the benchmark can change. Observing goes
+    /// on in the process that was started before.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses it.
+    pub fn give_up_root(&mut self, user: Option<&str>) -> Result<(), Failure> {
+        give_up_root(user)
+    }
 }
 
 /// A run that was recorded and judged.
@@ -145,11 +172,10 @@ pub struct Recorded {
 /// # Errors
 /// Returns an error if nothing was recorded: the tool or the observation could not start, or the directory could not
 /// be written.
-pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result<Recorded, Failure> {
+pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded, Failure> {
     let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
     allocator::give_back();
-    let identity = identity(observing.user.as_deref())?.map(|(_, identity)| identity);
-    let own_executable = std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
+    let identity = identity(observing.user.as_deref())?.filter(|_| getuid().is_root());
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
@@ -170,9 +196,11 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
     }
     let mut survey = Survey::of(&Roots::default(), Process::Own);
     let options = RunOptions {
-        own_executable,
+        // By its name, the benchmark's user may not reach it.
+        own_executable: PathBuf::from("/proc/self/exe"),
         argv: argv.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
         identity,
+        allow_new_privileges: observing.allow_new_privileges,
         timeout: observing.timeout,
         // If the report owns standard output, the tool's output goes to standard error.
         stdout_is_terminal: match child_output {
@@ -180,7 +208,7 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
             ChildOutput::Stderr => false,
         },
         stderr_is_terminal: std::io::stderr().is_terminal(),
-        probe: Some(ProbeOptions {
+        probe: ProbeOptions {
             ring_bytes: observing.ring_bytes,
             time_every_call: observing.time_every_call,
             look_every_caller_up: observing.look_every_caller_up,
@@ -188,11 +216,11 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
             payload: observing.payload,
             overlays: survey.overlays(),
             log: log_options(observing.events_limit_bytes, &mut survey, directory),
-        }),
+        },
     };
     // Listed before our programs are attached, which would otherwise be among them.
-    let other_tracers = activebench_probe::other_tracers();
-    let outcome = runtime.block_on(activebench_runner::run(&options, &mut terminal));
+    let other_tracers = recorder.observer.other_tracers();
+    let outcome = recorder.runtime.block_on(activebench_runner::run(&options, &mut recorder.observer, &mut terminal));
     terminal.finish();
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -205,7 +233,7 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
         }
     };
 
-    let files = tool_files::kept(command, outcome.observation.as_ref(), &outcome.output);
+    let files = tool_files::kept(command, &outcome.observation, &outcome.output);
     if !added.is_empty()
         && let Some(adapter) = adapter
     {
@@ -228,9 +256,10 @@ pub fn record(run: RunToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result
         CeilingChoice::Kept => Some(ceiling::store::for_run(&manifest.host, None)),
         CeilingChoice::File(file) => Some(ceiling::store::for_run(&manifest.host, Some(file))),
     };
-    let manifest = writer.finish(manifest).or_exit(ExitCode::Bug)?;
+    // The benchmark can take the folder away from us.
+    let manifest = writer.finish(manifest).or_exit(ExitCode::Usage)?;
 
-    let reader = RunReader::open(directory).or_exit(ExitCode::Bug)?;
+    let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
     // The run directory gets a report in every format.
     let judged = judge::judge(directory, &reader, manifest, judge::Timelines::Computed).or_exit(ExitCode::Bug)?;
     derived_files::write(&reader, &judged).unwrap_or_else(|error| {
@@ -255,9 +284,11 @@ pub fn default_directory(program: &str) -> PathBuf {
 fn log_options(limit_bytes: u64, survey: &mut Survey, directory: &Path) -> LogOptions {
     let host = activebench_host::read_host(&Roots::default(), Process::Own, &[]);
     let memory = host.usable_memory_bytes();
-    let spool = survey
-        .apart_from(directory)
-        .map(|apart| Spool { folder: directory.to_owned(), apart: apart.into_iter().map(|device| device.0).collect() });
+    let spool = survey.apart_from(directory).and_then(|apart| {
+        let apart = apart.into_iter().map(|device| device.0).collect();
+        Spool::inside(directory, apart)
+            .map_err(|error| format!("it could not be written in {}: {error}", directory.display()))
+    });
     LogOptions { limit_bytes, memory_bytes: memory.map_or(LEAST_MEMORY, |bytes| bytes / MEMORY_SHARE), spool }
 }
 
@@ -278,17 +309,34 @@ pub fn find_program(program: &OsString) -> Result<(), Failure> {
     Err(Failure::new(ExitCode::BenchmarkFailed, anyhow!("cannot start {name}: no such program (hint: {hint})")))
 }
 
-/// Returns the identity that the child gets, with its user's name: `--user`, or under sudo the invoking user; `None`
+/// Returns the identity that the child gets: `--user`, or under sudo the invoking user; `None`
 /// for our own.
-pub fn identity(user: Option<&str>) -> Result<Option<(String, stub::Identity)>, Failure> {
+pub fn identity(user: Option<&str>) -> Result<Option<Identity>, Failure> {
     let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
     let Some(name) = user.map(str::to_owned).or_else(from_sudo) else { return Ok(None) };
-    match stub::identity_of(&name) {
-        Some(identity) => Ok(Some((name, identity))),
+    match Identity::of(&name) {
+        Some(identity) => Ok(Some(identity)),
         None => {
             Err(Failure::new(ExitCode::Usage, anyhow!("no user {name} (hint: --user takes a name of this system)")))
         }
     }
+}
+
+/// Makes this process one of a user, `--user` or under sudo the invoking one, if it is root's. Call it while there is
+/// one thread.
+///
+/// # Errors
+/// Returns an error if there is no such user, or the system refuses it.
+pub fn give_up_root(user: Option<&str>) -> Result<(), Failure> {
+    let Some(identity) = identity(user)?.filter(|_| getuid().is_root()) else { return Ok(()) };
+    let name = &identity.name;
+    identity.take().with_context(|| format!("cannot become {name}")).or_exit(ExitCode::Bug)?;
+    for (variable, value) in [("HOME", identity.home.as_os_str()), ("USER", name.as_ref()), ("LOGNAME", name.as_ref())]
+    {
+        // SAFETY: the caller says that there is one thread.
+        unsafe { std::env::set_var(variable, value) };
+    }
+    Ok(())
 }
 
 fn no_run(error: RunError) -> Failure {
@@ -309,21 +357,20 @@ fn no_run(error: RunError) -> Failure {
 /// write; the run is judged on what is there.
 fn gathered(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     let mut incomplete = outcome.incomplete.clone();
-    if let Some(observation) = &outcome.observation {
-        incomplete.extend(writer.append_all(observation));
-        match observation.stacks() {
-            Ok(stacks) => incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string())),
-            Err(error) => incomplete.push(error.to_string()),
-        }
-        if !observation.kept_payload().is_empty() {
-            let kept = writer.write_file(KEPT_PAYLOAD, observation.kept_payload());
-            incomplete.extend(kept.err().map(|error| error.to_string()));
-        }
+    let observation = &outcome.observation;
+    incomplete.extend(writer.append_all(observation));
+    match observation.stacks() {
+        Ok(stacks) => incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string())),
+        Err(error) => incomplete.push(error.to_string()),
+    }
+    if !observation.kept_payload().is_empty() {
+        let kept = writer.write_file(KEPT_PAYLOAD, observation.kept_payload());
+        incomplete.extend(kept.err().map(|error| error.to_string()));
     }
     writer.append(&outcome.steal);
-    match outcome.observation.as_ref().map(EventSource::totals).transpose() {
+    match observation.totals() {
         Ok(totals) => {
-            let written = totals.filter(|totals| *totals != Totals::default());
+            let written = Some(totals).filter(|totals| *totals != Totals::default());
             let written = written.and_then(|totals| writer.write_json(TOTALS, &totals).err());
             incomplete.extend(written.map(|error| error.to_string()));
         }
@@ -342,18 +389,17 @@ fn manifest(
     choices: Choices,
     command: CommandLine,
     outcome: Outcome,
-    other_tracers: Result<Vec<OtherTracer>, NeighbourError>,
+    other_tracers: Result<Vec<OtherTracer>, ProbeError>,
     mut incomplete: Vec<String>,
 ) -> Manifest {
-    let mut coverage = Coverage::default();
-    let mut used = Vec::new();
-    if let Some(observation) = outcome.observation {
-        match storage_used(&observation, Path::new(&command.cwd)) {
-            Ok(storage) => used = storage,
-            Err(error) => incomplete.push(error.to_string()),
+    let used = match storage_used(&outcome.observation, Path::new(&command.cwd)) {
+        Ok(storage) => storage,
+        Err(error) => {
+            incomplete.push(error.to_string());
+            Vec::new()
         }
-        coverage = observation.coverage;
-    }
+    };
+    let mut coverage = outcome.observation.coverage;
     coverage.steal_unread = outcome.steal_unread;
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
     match other_tracers {

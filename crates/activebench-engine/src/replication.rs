@@ -31,7 +31,7 @@ use self::scratch::{Scratch, check_room};
 use self::target::Target;
 use crate::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::interruption::Stop;
-use crate::recording::{self, Observing, Recorded, RunToRecord};
+use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord};
 use crate::{bundle, derived_files, device_guard, judge as judgement, series};
 
 /// Folder of the logs, inside that of the replication.
@@ -89,10 +89,10 @@ pub fn replicate(request: &Request<'_>) -> Result<Replicated, Failure> {
     let reader = RunReader::open(&directory).or_exit(ExitCode::Usage)?;
     let run = judgement::judge(request.run, &reader, reader.manifest().clone(), judgement::Timelines::LeftOut)
         .or_exit(ExitCode::Usage)?;
-    let runtime = recording::event_loop()?;
+    let mut recorder = Recorder::start()?;
     let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
     let (out, is_new) = out_directory(request)?;
-    let mut work = Work { stop, out, request, engine, run: &run, runtime: &runtime, recorded: false };
+    let mut work = Work { stop, out, request, engine, run: &run, recorder: &mut recorder, recorded: false };
     match work.replicate(&reader) {
         Ok((replication, ended)) => {
             let written = derived_files::write_every_format(&work.out, "replication", &replication);
@@ -111,7 +111,7 @@ struct Work<'a> {
     request: &'a Request<'a>,
     engine: Engine,
     run: &'a JudgedRun,
-    runtime: &'a tokio::runtime::Runtime,
+    recorder: &'a mut Recorder,
     stop: Stop,
     /// Absolute: the engine works in the folder of its files.
     out: PathBuf,
@@ -342,7 +342,7 @@ impl Work<'_> {
             directory: &directory,
             preparation: None,
         };
-        let recorded = recording::record(run, self.runtime);
+        let recorded = recording::record(run, self.recorder);
         std::env::set_current_dir(home).context("cannot go back to the working directory").or_exit(ExitCode::Bug)?;
         let Recorded { judged, reader, interrupted } = recorded?;
         self.recorded = true;

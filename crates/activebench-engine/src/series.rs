@@ -24,7 +24,7 @@ use crate::device_guard::Unused;
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::interruption::Stop;
 use crate::preparation::{DIRECTORY, prepare};
-use crate::recording::{self, Observing, Recorded, RunToRecord};
+use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord};
 use crate::{derived_files, device_guard, judge, thresholds};
 
 /// A series to record: the command, and how often it runs.
@@ -61,7 +61,7 @@ pub struct RecordedSeries {
 ///
 /// # Errors
 /// Returns an error if nothing was recorded.
-pub fn record(series: SeriesToRecord<'_>, runtime: &tokio::runtime::Runtime) -> Result<RecordedSeries, Failure> {
+pub fn record(series: SeriesToRecord<'_>, recorder: &mut Recorder) -> Result<RecordedSeries, Failure> {
     let SeriesToRecord { observing, argv, command, choices, directory, planned, until, prepared: device } = series;
     let thresholds = thresholds::of(&choices).or_exit(ExitCode::Usage)?;
     create(directory)?;
@@ -77,8 +77,8 @@ pub fn record(series: SeriesToRecord<'_>, runtime: &tokio::runtime::Runtime) -> 
         incomplete: vec!["the series was never finished".to_owned()],
     };
     let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
-    let prepared = |device: Unused| prepare(observing, &manifest.command, &device, directory, runtime, &stop);
-    let preparation = match device.map(prepared) {
+    let mut prepared = |device: Unused| prepare(observing, &manifest.command, &device, directory, recorder, &stop);
+    let preparation = match device.map(&mut prepared) {
         None => None,
         Some(Ok(Some(preparation))) => Some(preparation),
         Some(Ok(None)) => return interrupted_before(manifest, directory, &thresholds),
@@ -102,7 +102,7 @@ pub fn record(series: SeriesToRecord<'_>, runtime: &tokio::runtime::Runtime) -> 
         let run = device_guard::guard_again(command).and_then(|()| {
             let preparation = preparation.as_ref();
             let directory = &of_run;
-            recording::record(RunToRecord { observing, argv, command, choices, directory, preparation }, runtime)
+            recording::record(RunToRecord { observing, argv, command, choices, directory, preparation }, recorder)
         });
         match run {
             Ok(Recorded { judged, interrupted, .. }) => {

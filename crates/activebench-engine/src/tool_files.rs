@@ -2,9 +2,9 @@
 //! which the tree opened them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use activebench_model::activity::Exec;
@@ -37,13 +37,9 @@ pub(crate) struct ToolFiles {
 }
 
 /// Reads the files that the adapters of the executed tools ask for.
-pub(crate) fn kept(command: &CommandLine, observation: Option<&Observation>, output: &CapturedOutput) -> ToolFiles {
+pub(crate) fn kept(command: &CommandLine, observation: &Observation, output: &CapturedOutput) -> ToolFiles {
     let mut files = ToolFiles::default();
     let printed = ToolOutput { stdout: output.stdout().to_vec(), stderr: output.stderr().to_vec(), files: Vec::new() };
-    let Some(observation) = observation else {
-        files.executed = execution::executed(command, &[], &files.links, &printed);
-        return files;
-    };
     let tasks = observation.tasks().flatten().flatten();
     let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
@@ -176,13 +172,18 @@ pub(crate) fn restore(adapter: &dyn Adapter, command: &CommandLine, files: &[Too
     }
 }
 
-/// Replaces a file's content at once: it is always either the old or the new one.
+/// Replaces a file's content at once: it is always either the old or the new one. Nothing that somebody left under the
+/// name of the new one is written to, and no bit of the old mode gives rights to whoever executes it.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mode = std::fs::symlink_metadata(path)?.permissions().mode() & 0o777;
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".activebench");
+    name.push(format!(".activebench-{}", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = std::fs::write(&beside, bytes)
-        .and_then(|()| std::fs::set_permissions(&beside, std::fs::metadata(path)?.permissions()))
+    // A link under this name is an error, not followed.
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
         .and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&beside);

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use activebench_model::log::EventLog;
 use activebench_model::units::Quantity;
 use rustix::fs::{Advice, fadvise};
+use serde::{Deserialize, Serialize};
 
 /// Packed bytes that stay in memory before the first is spooled, so that a short run never writes.
 const LEAST_SPOOLED_BYTES: u64 = 4 << 20;
@@ -28,13 +29,13 @@ const MOST_WAITING_BYTES: u64 = 16 << 20;
 const WRITE_BACK_BYTES: u64 = 1 << 20;
 
 /// Limits and storage of the event log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogOptions {
     /// Maximum packed bytes of the log, in memory and in the file.
     pub limit_bytes: u64,
     /// Maximum packed bytes in memory when spooling is not allowed.
     pub memory_bytes: u64,
-    /// Folder to spool to, or the reason for not spooling.
+    /// File to spool to, or the reason for not spooling.
     pub spool: Result<Spool, String>,
 }
 
@@ -44,14 +45,31 @@ impl Default for LogOptions {
     }
 }
 
-/// A folder to spool to.
-#[derive(Clone, Debug)]
+/// A file to spool to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spool {
-    /// The folder.
+    /// Its folder, for messages.
     pub folder: PathBuf,
+    /// The file. It has no name, so that nothing is left behind however we end. `None` in a message between processes,
+    /// which passes the descriptor beside it.
+    #[serde(skip)]
+    pub file: Option<Arc<File>>,
     /// Super blocks and block devices that certainly share no device with the folder. When the tool uses any other
     /// one, events are held in memory from then on.
     pub apart: HashSet<u32>,
+}
+
+impl Spool {
+    /// Opens a file without a name in a folder.
+    ///
+    /// # Errors
+    /// Returns an error if the folder takes no file.
+    pub fn inside(folder: &Path, apart: HashSet<u32>) -> io::Result<Self> {
+        let path = folder.join("spool");
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(Self { folder: folder.to_owned(), file: Some(Arc::new(file)), apart })
+    }
 }
 
 /// The location of a chunk.
@@ -69,7 +87,7 @@ pub(crate) struct Log {
     held_bytes: u64,
     spool: Option<Spool>,
     writer: Option<Writer>,
-    file: Option<File>,
+    file: Option<Arc<File>>,
 }
 
 impl Log {
@@ -123,8 +141,12 @@ impl Log {
             if self.held_bytes + bytes < LEAST_SPOOLED_BYTES {
                 return None;
             }
-            match Writer::start(spool.folder.clone()) {
-                Ok(writer) => self.writer = Some(writer),
+            let Some(file) = spool.file.clone() else {
+                self.hold("no file was passed on".to_owned());
+                return None;
+            };
+            match Writer::start(Arc::clone(&file)) {
+                Ok(writer) => (self.writer, self.file) = (Some(writer), Some(file)),
                 Err(error) => {
                     self.hold(format!("cannot start the thread that writes it: {error}"));
                     return None;
@@ -160,25 +182,12 @@ impl Log {
 
     /// Waits until all chunks are written. Returns the chunks that could not be written, with their offsets.
     pub(crate) fn settle(&mut self) -> Vec<(u64, Vec<u8>)> {
-        let (file, unwritten) = self.writer.take().map(Writer::finish).unwrap_or_default();
-        self.file = file;
-        unwritten
+        self.writer.take().map(Writer::finish).unwrap_or_default()
     }
 
-    /// Reads a chunk's bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the spool file cannot be read.
-    pub(crate) fn read(&self, place: &Place) -> io::Result<Vec<u8>> {
-        match place {
-            Place::Held(packed) => Ok(packed.clone()),
-            Place::Spooled { offset, bytes } => {
-                let file = self.file.as_ref().ok_or_else(|| io::Error::other("there is no spool file"))?;
-                let mut packed = vec![0; *bytes];
-                file.read_exact_at(&mut packed, *offset)?;
-                Ok(packed)
-            }
-        }
+    /// Returns the file with the spooled chunks; `None` if nothing was spooled.
+    pub(crate) fn file(&self) -> Option<Arc<File>> {
+        self.file.clone()
     }
 
     pub(crate) fn account(&self) -> &EventLog {
@@ -192,25 +201,25 @@ struct Progress {
     has_failed: AtomicBool,
 }
 
-/// The spool file, and the chunks that could not be written to it, with their offsets.
-type Written = (Option<File>, Vec<(u64, Vec<u8>)>);
+/// Chunks that could not be written to the spool file, with their offsets.
+type Unwritten = Vec<(u64, Vec<u8>)>;
 
-/// The thread that creates and writes the spool file. Both may wait for a device; the ring's consumer must not.
+/// The thread that writes the spool file. It may wait for a device; the ring's consumer must not.
 #[derive(Debug)]
 struct Writer {
     chunks: Sender<(u64, Vec<u8>)>,
     progress: Arc<Progress>,
-    thread: JoinHandle<Written>,
+    thread: JoinHandle<Unwritten>,
 }
 
 impl Writer {
-    fn start(folder: PathBuf) -> io::Result<Self> {
+    fn start(file: Arc<File>) -> io::Result<Self> {
         let (chunks, waiting) = channel();
         let progress = Arc::new(Progress::default());
         let own_progress = Arc::clone(&progress);
         let thread = std::thread::Builder::new()
             .name("activebench-log".to_owned())
-            .spawn(move || write_all(&folder, &waiting, &own_progress))?;
+            .spawn(move || write_all(&file, &waiting, &own_progress))?;
         Ok(Self { chunks, progress, thread })
     }
 
@@ -222,7 +231,7 @@ impl Writer {
         }
     }
 
-    fn finish(self) -> Written {
+    fn finish(self) -> Unwritten {
         drop(self.chunks);
         // Chunks that a panicked thread did not write fail to be read, and that error is reported.
         self.thread.join().unwrap_or_default()
@@ -230,36 +239,24 @@ impl Writer {
 }
 
 /// Writes the chunks that arrive; returns those that could not be written.
-fn write_all(folder: &Path, chunks: &Receiver<(u64, Vec<u8>)>, progress: &Progress) -> Written {
-    let file = nameless_file(folder).ok();
+fn write_all(file: &File, chunks: &Receiver<(u64, Vec<u8>)>, progress: &Progress) -> Unwritten {
     let mut unwritten = Vec::new();
     let (mut started, mut begun) = (0, 0);
     for (offset, packed) in chunks {
         let bytes = packed.len() as u64;
-        match &file {
-            Some(file) if unwritten.is_empty() && file.write_all_at(&packed, offset).is_ok() => {
-                let end = offset + bytes;
-                if end >= begun + WRITE_BACK_BYTES {
-                    leave_page_cache(file, started, begun, end);
-                    (started, begun) = (begun, end);
-                }
+        if unwritten.is_empty() && file.write_all_at(&packed, offset).is_ok() {
+            let end = offset + bytes;
+            if end >= begun + WRITE_BACK_BYTES {
+                leave_page_cache(file, started, begun, end);
+                (started, begun) = (begun, end);
             }
-            _ => {
-                progress.has_failed.store(true, Ordering::Relaxed);
-                unwritten.push((offset, packed));
-            }
+        } else {
+            progress.has_failed.store(true, Ordering::Relaxed);
+            unwritten.push((offset, packed));
         }
         progress.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
-    (file, unwritten)
-}
-
-/// Opens a file without a name, so that nothing is left behind however we end.
-fn nameless_file(folder: &Path) -> io::Result<File> {
-    let path = folder.join("spool");
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    unwritten
 }
 
 /// Starts the writeback of `begun..end`, and drops `started..begun`, whose writeback was started before.
@@ -291,6 +288,17 @@ mod tests {
         Log::new(LogOptions { limit_bytes, memory_bytes, spool })
     }
 
+    fn read(log: &Log, place: &Place) -> Vec<u8> {
+        match place {
+            Place::Held(packed) => packed.clone(),
+            Place::Spooled { offset, bytes } => {
+                let mut packed = vec![0; *bytes];
+                log.file().expect("a file").read_exact_at(&mut packed, *offset).expect("readable");
+                packed
+            }
+        }
+    }
+
     fn chunk(number: usize) -> Vec<u8> {
         vec![number as u8; 1 << 20]
     }
@@ -298,7 +306,7 @@ mod tests {
     #[test]
     fn chunks_come_back_from_wherever_they_lie() {
         let folder = tempfile::tempdir().expect("a folder");
-        let spool = Spool { folder: folder.path().to_owned(), apart: HashSet::from([7]) };
+        let spool = Spool::inside(folder.path(), HashSet::from([7])).expect("a file");
         let mut log = log(u64::MAX, u64::MAX, Ok(spool));
         let mut places: Vec<Place> = (0..6).map(|number| log.take(chunk(number)).0).collect();
         assert!(log.is_apart(7) && !log.is_apart(8));
@@ -308,7 +316,7 @@ mod tests {
         for (number, place) in places.iter().enumerate() {
             // The first ones are too few for a file, the last ones must not be written.
             assert_eq!(matches!(place, Place::Spooled { .. }), (3..6).contains(&number), "{number}");
-            assert_eq!(log.read(place).expect("readable"), chunk(number));
+            assert_eq!(read(&log, place), chunk(number));
         }
         assert_eq!(log.account().spooled_bytes, 3 << 20);
         assert_eq!(log.account().in_memory_because.as_deref(), Some("the tool uses 8"));
@@ -317,9 +325,9 @@ mod tests {
 
     #[test]
     fn what_no_file_takes_stays_in_memory() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let gone = folder.path().join("gone");
-        let mut log = log(u64::MAX, u64::MAX, Ok(Spool { folder: gone, apart: HashSet::new() }));
+        let unwritable = Arc::new(File::open("/dev/null").expect("it is there"));
+        let spool = Spool { folder: "/".into(), file: Some(unwritable), apart: HashSet::new() };
+        let mut log = log(u64::MAX, u64::MAX, Ok(spool));
         let mut places: Vec<Place> = (0..6).map(|number| log.take(chunk(number)).0).collect();
         for (offset, packed) in log.settle() {
             let place =
@@ -327,7 +335,7 @@ mod tests {
             *place.expect("a chunk of that offset") = Place::Held(packed);
         }
         for (number, place) in places.iter().enumerate() {
-            assert_eq!(log.read(place).expect("readable"), chunk(number));
+            assert_eq!(read(&log, place), chunk(number));
         }
     }
 

@@ -49,6 +49,9 @@ pub enum ProbeError {
     /// The thread that reads the ring could not be started, or died.
     #[error("the thread that reads the records: {0}")]
     Reader(String),
+    /// The privileged process failed, or could not be started or understood.
+    #[error("{0}")]
+    Observer(String),
 }
 
 /// Returns the errno at the bottom of an error chain.

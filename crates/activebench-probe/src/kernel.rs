@@ -12,10 +12,8 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
-use activebench_probe_abi::decode::KernelEvent;
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskRecord, TaskState, UNDECODED_PATHS,
-    bytes_of, syscalls,
+    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, UNDECODED_PATHS, bytes_of, syscalls,
 };
 use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -24,6 +22,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use aya_obj::generated::bpf_cmd;
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 use crate::bpf_call::{bpf, zeroed_attributes};
 use crate::chunk_storage::LogOptions;
@@ -53,7 +52,7 @@ const UNUSED_RING_BYTES: u32 = 4096;
 const MOST_PAYLOAD: usize = 64 << 10;
 
 /// Options of the observation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProbeOptions {
     /// Bytes of the ring, a power of two and a multiple of the page size.
     pub ring_bytes: u32,
@@ -274,11 +273,18 @@ impl Probe {
     }
 
     /// Follows a process from here on, and all its descendants. It must be blocked in a system call, so that its
-    /// clock starts in the right mode. `pidfd` identifies the process for the kernel, `pid` is for messages.
+    /// clock starts in the right mode. `pidfd` identifies the process for the kernel; `pid` and `parent`, the process that started it, are for the
+    /// record.
     ///
     /// # Errors
     /// Returns an error if the kernel does not accept the entry.
-    pub fn follow(&mut self, pidfd: BorrowedFd<'_>, pid: u32, now_ns: u64) -> Result<(), ProbeError> {
+    pub(crate) fn follow(
+        &mut self,
+        pidfd: BorrowedFd<'_>,
+        pid: u32,
+        parent: u32,
+        now_ns: u64,
+    ) -> Result<(), ProbeError> {
         let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
         let Some(Map::Unsupported(tasks)) = self.ebpf.map("tasks") else {
@@ -302,7 +308,7 @@ impl Probe {
             kind: TaskEventKind::Born,
             tid: pid,
             tgid: pid,
-            parent_tgid: std::process::id(),
+            parent_tgid: parent,
             exit_status: 0,
             comm: String::new(),
             filename: String::new(),
@@ -377,7 +383,6 @@ impl Probe {
                 account.lost += lost;
             }
         }
-        store.settle();
         let coverage = Coverage {
             log: Some(store.log()),
             backend: Backend::Bpf,
@@ -397,8 +402,8 @@ impl Probe {
             linked_programs: BTreeMap::new(),
         };
         let stacks = symbols::resolve(&mut store.stacks);
-        let root = self.root.take().map(|root| root_in_kernel_ids(root, &store));
-        Ok(Observation::new(store, payload, root, stacks, coverage))
+        Observation::of(store, &payload, self.root, stacks, coverage)
+            .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
     }
 
     /// Takes the records that wait in batches: the last ones of the block and page-cache programs, and those of
@@ -533,22 +538,6 @@ impl Pace {
     }
 }
 
-/// Returns the first task with the ids of the kernel's records, which are those of the initial PID namespace. In another
-/// one ours differ, and the first record of the tree names its first process.
-fn root_in_kernel_ids(root: TaskEvent, store: &RecordStore) -> TaskEvent {
-    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
-    const INITIAL: &str = "pid:[4026531836]";
-    if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL) {
-        return root;
-    }
-    let records = store.chunks::<TaskRecord>(KernelClass::Tasks).filter_map(Result::ok).flatten();
-    let Some(first) = records.min_by_key(|record| record.at_ns) else { return root };
-    let is_birth = TaskEvent::decode(KernelClass::Tasks, &first, &|_| false)
-        .is_some_and(|event| event.kind == TaskEventKind::Born);
-    let tgid = if is_birth { first.parent_tgid } else { first.tgid };
-    TaskEvent { tid: tgid, tgid, ..root }
-}
-
 /// Gives memory used for loading, mostly for the kernel's types, back to the system before the benchmark runs. It would
 /// reduce the benchmark's page cache.
 fn give_back() {
@@ -560,7 +549,7 @@ fn give_back() {
 }
 
 /// Returns the CPU time of this process.
-fn own_cpu_ns() -> u64 {
+pub(crate) fn own_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,41 +1,140 @@
 //! The observation of one run: its records and their account.
 
 use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use activebench_model::call::FileKind;
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{KernelClass, TaskEvent};
+use activebench_model::event::{KernelClass, PayloadEvent, TaskEvent, TaskEventKind};
 use activebench_model::event_kinds;
 use activebench_model::log::Totals;
 use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
+use activebench_probe_abi::TaskRecord;
 use activebench_probe_abi::decode::KernelEvent;
+use serde::{Deserialize, Serialize};
 
+use crate::kept_records::{DamagedChunk, Extent, KeptRecords, RecordIndex};
 use crate::payload::PayloadStore;
-use crate::store::{DamagedChunk, RecordStore};
+use crate::store::RecordStore;
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
 /// of one thread are in order, those of different threads are not.
 #[derive(Debug)]
 pub struct Observation {
-    store: RecordStore,
-    payload: PayloadStore,
-    root: Option<TaskEvent>,
-    stacks: Stacks,
+    records: KeptRecords,
+    about: About,
+    /// Sampled bytes, if they are kept.
+    payload: Vec<u8>,
     /// Extent and losses of the observation.
     pub coverage: Coverage,
 }
 
+/// What an observation holds beside its records.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    root: Option<TaskEvent>,
+    stacks: Stacks,
+    totals: Totals,
+    samples: Vec<PayloadEvent>,
+    payload: Extent,
+}
+
+/// All of an observation but its bytes.
+#[derive(Debug, Serialize, Deserialize)]
+struct Index {
+    records: RecordIndex,
+    about: About,
+    coverage: Coverage,
+}
+
+/// Returns the first task with the ids of the kernel's records, which are those of the initial PID namespace. In another
+/// one ours differ, and the first record of the tree names its first process.
+fn root_in_kernel_ids(root: TaskEvent, kept: &KeptRecords) -> TaskEvent {
+    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
+    const INITIAL: &str = "pid:[4026531836]";
+    if fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL) {
+        return root;
+    }
+    let records = kept.chunks::<TaskRecord>(KernelClass::Tasks).filter_map(Result::ok).flatten();
+    let Some(first) = records.min_by_key(|record| record.at_ns) else { return root };
+    let is_birth = TaskEvent::decode(KernelClass::Tasks, &first, &|_| false)
+        .is_some_and(|event| event.kind == TaskEventKind::Born);
+    let tgid = if is_birth { first.parent_tgid } else { first.tgid };
+    TaskEvent { tid: tgid, tgid, ..root }
+}
+
+/// An observation on its way to another process: its index is at the end of the memory.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    pub(crate) index: Extent,
+    pub(crate) memory: File,
+    pub(crate) spool: Option<Arc<File>>,
+}
+
 impl Observation {
-    pub(crate) fn new(
-        store: RecordStore,
-        payload: PayloadStore,
+    /// Ends the stores of an observation.
+    ///
+    /// # Errors
+    /// Returns an error if there is not enough memory.
+    pub(crate) fn of(
+        mut store: RecordStore,
+        payload: &PayloadStore,
         root: Option<TaskEvent>,
         stacks: Stacks,
         coverage: Coverage,
-    ) -> Self {
-        Self { store, payload, root, stacks, coverage }
+    ) -> io::Result<Self> {
+        let mut records = store.keep()?;
+        let root = root.map(|root| root_in_kernel_ids(root, &records));
+        let (totals, samples) = (store.totals(), payload.events().to_vec());
+        let about = About { root, stacks, totals, samples, payload: records.add(payload.kept())? };
+        Ok(Self { records, about, payload: payload.kept().to_vec(), coverage })
+    }
+
+    /// Returns the observation of a run whose records were lost: it holds nothing, and says so.
+    ///
+    /// # Errors
+    /// Returns an error if there is not enough memory.
+    pub fn lost(run_ns: u64) -> io::Result<Self> {
+        let about = About {
+            root: None,
+            stacks: Stacks::default(),
+            totals: Totals::default(),
+            samples: Vec::new(),
+            payload: Extent::default(),
+        };
+        let mut coverage = Coverage::default();
+        coverage.overhead.run_ns = run_ns;
+        Ok(Self { records: KeptRecords::new(None)?, about, payload: Vec::new(), coverage })
+    }
+
+    /// Returns the observation for another process.
+    ///
+    /// # Errors
+    /// Returns an error if there is not enough memory.
+    pub(crate) fn handed_over(self) -> io::Result<Handover> {
+        let (records, memory, spool) = self.records.into_parts();
+        let index = serde_json::to_vec(&Index { records, about: self.about, coverage: self.coverage })?;
+        let offset = memory.metadata()?.len();
+        memory.write_all_at(&index, offset)?;
+        Ok(Handover { index: Extent { offset, bytes: index.len() }, memory, spool })
+    }
+
+    /// Takes over the observation of another process.
+    ///
+    /// # Errors
+    /// Returns an error if its index cannot be read.
+    pub(crate) fn taken_over(index: Extent, memory: File, spool: Option<File>) -> io::Result<Self> {
+        let mut bytes = vec![0; index.bytes];
+        memory.read_exact_at(&mut bytes, index.offset)?;
+        let Index { records, about, coverage } = serde_json::from_slice(&bytes)?;
+        let records = KeptRecords::open(records, memory, spool);
+        let payload = records.read(about.payload)?;
+        Ok(Self { records, about, payload, coverage })
     }
 
     /// Returns the block devices that the tree opened itself, by number.
@@ -58,18 +157,18 @@ impl Observation {
             false => HashSet::new(),
         };
         let devices = Rc::new(devices);
-        let root = self.root.iter().filter_map(E::of_root).map(|first| Ok(vec![first]));
+        let root = self.about.root.iter().filter_map(E::of_root).map(|first| Ok(vec![first]));
         let kept = E::CLASSES.iter().flat_map(move |class| {
             let devices = Rc::clone(&devices);
             let decode = move |record: &E::Record| E::decode(*class, record, &|device| devices.contains(&device));
-            self.store.chunks::<E::Record>(*class).map(move |chunk| decoded(*class, chunk, &decode))
+            self.records.chunks::<E::Record>(*class).map(move |chunk| decoded(*class, chunk, &decode))
         });
         Box::new(root.chain(kept.map(|chunk| chunk.map_err(Unreadable::new))))
     }
 
     /// Returns the sampled bytes that were kept, one sample after the other; empty if none were.
     pub fn kept_payload(&self) -> &[u8] {
-        self.payload.kept()
+        &self.payload
     }
 }
 
@@ -86,16 +185,16 @@ macro_rules! observed {
             )*
 
             fn stacks(&self) -> Result<Stacks, Unreadable> {
-                Ok(self.stacks.clone())
+                Ok(self.about.stacks.clone())
             }
 
             fn totals(&self) -> Result<Totals, Unreadable> {
-                Ok(self.store.totals())
+                Ok(self.about.totals.clone())
             }
         }
     };
     (@from kernel, $self:ident) => { $self.kept() };
-    (@from digest, $self:ident) => { Box::new(std::iter::once(Ok($self.payload.events().to_vec()))) };
+    (@from digest, $self:ident) => { Box::new(std::iter::once(Ok($self.about.samples.clone()))) };
     (@from host, $self:ident) => { Box::new(std::iter::empty()) };
 }
 

@@ -11,6 +11,7 @@ use activebench_model::coverage::PayloadSampling;
 use activebench_model::event::KernelClass;
 use activebench_model::event::PayloadEvent;
 use activebench_probe_abi::{BatchHeader, PAYLOAD_BYTES, PayloadRecord, Record};
+use serde::{Deserialize, Serialize};
 use zstd::bulk::Compressor;
 
 /// Maximum number of samples; each takes about 100 bytes, its number included. At the maximum every second one is
@@ -26,7 +27,7 @@ const MOST_SAMPLES_HZ: u64 = 1024;
 const LEVEL: i32 = 1;
 
 /// Use of the samples of written data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Payload {
     /// No samples are taken.
     Off,

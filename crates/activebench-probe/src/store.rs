@@ -13,8 +13,9 @@ use activebench_probe_abi::{
 };
 
 use crate::chunk_storage::{Log, LogOptions, Place};
+use crate::kept_records::KeptRecords;
 use crate::mappings::Mappings;
-use crate::pack::{Packer, unpack};
+use crate::pack::Packer;
 use crate::stacks::StackTable;
 use crate::tool_storage::Usage;
 use crate::totals::Sums;
@@ -43,6 +44,13 @@ impl LiveFigures {
         }
         self.read_bytes.fetch_add(read, Ordering::Relaxed);
         self.write_bytes.fetch_add(written, Ordering::Relaxed);
+    }
+
+    /// Sets bytes read, written, and completed by devices.
+    pub(crate) fn set(&self, [read, written, completed]: [u64; 3]) {
+        self.read_bytes.store(read, Ordering::Relaxed);
+        self.write_bytes.store(written, Ordering::Relaxed);
+        self.device_bytes.store(completed, Ordering::Relaxed);
     }
 
     /// Returns the bytes that read calls of the tree returned so far.
@@ -90,21 +98,6 @@ pub(crate) struct RecordStore {
     malformed: u64,
     /// Buffer for the calls of one message.
     calls: Vec<CallRecord>,
-}
-
-/// A chunk that cannot be read: memory was damaged, the spool file cannot be read, or a record is of an unknown kind.
-#[derive(Debug, thiserror::Error)]
-#[error("a chunk of {class} records cannot be read: {source}")]
-pub struct DamagedChunk {
-    class: &'static str,
-    source: std::io::Error,
-}
-
-impl DamagedChunk {
-    pub(crate) fn of_unknown_kind(class: KernelClass) -> Self {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "it holds a record of an unknown kind");
-        Self { class: class.name(), source }
-    }
 }
 
 impl RecordStore {
@@ -261,8 +254,8 @@ impl RecordStore {
         self.closing = true;
     }
 
-    /// Waits for the chunks in flight to a file. Call it when the last record has arrived.
-    pub(crate) fn settle(&mut self) {
+    /// Waits for the chunks in flight to a file.
+    fn settle(&mut self) {
         let unwritten: BTreeMap<u64, Vec<u8>> = self.log.settle().into_iter().collect();
         for chunk in self.classes.iter_mut().flat_map(|class| &mut class.chunks) {
             if let Place::Spooled { offset, .. } = chunk.place
@@ -300,21 +293,21 @@ impl RecordStore {
         self.malformed
     }
 
-    /// Unpacks a class chunk by chunk, in the order of arrival.
-    pub(crate) fn chunks<R: Record>(
-        &self,
-        class: KernelClass,
-    ) -> impl Iterator<Item = Result<Vec<R>, DamagedChunk>> + '_ {
-        let store = &self.classes[class as usize];
-        let packed = store.chunks.iter().map(move |chunk| {
-            let bytes = self
-                .log
-                .read(&chunk.place)
-                .and_then(|packed| unpack(class, &packed, record_size(class), chunk.bytes))
-                .map_err(|source| DamagedChunk { class: class.name(), source })?;
-            Ok(records_of(&bytes))
-        });
-        packed.chain(std::iter::once_with(|| Ok(records_of(&store.open))))
+    /// Ends the store: moves its records into files without names, from which another process can read them too.
+    ///
+    /// # Errors
+    /// Returns an error if there is not enough memory.
+    pub(crate) fn keep(&mut self) -> std::io::Result<KeptRecords> {
+        self.settle();
+        let mut kept = KeptRecords::new(self.log.file())?;
+        for class in KernelClass::ALL.iter().copied() {
+            let store = &mut self.classes[class as usize];
+            for Chunk { place, bytes } in std::mem::take(&mut store.chunks) {
+                kept.add_chunk(class, place, bytes)?;
+            }
+            kept.add_open(class, &std::mem::take(&mut store.open))?;
+        }
+        Ok(kept)
     }
 }
 
@@ -337,7 +330,7 @@ fn add_up(sums: &mut Sums, class: KernelClass, payload: &[u8]) -> u64 {
 }
 
 /// Returns the bytes of a kept record.
-fn record_size(class: KernelClass) -> usize {
+pub(crate) fn record_size(class: KernelClass) -> usize {
     with_kernel_event!(
         class,
         E => size_of::<<E as KernelEvent>::Record>(),
@@ -345,7 +338,7 @@ fn record_size(class: KernelClass) -> usize {
     )
 }
 
-fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
+pub(crate) fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
     let mut records = Vec::with_capacity(bytes.len() / size_of::<R>());
     while let Some((record, rest)) = R::split_from(bytes) {
         records.push(record);
@@ -391,8 +384,9 @@ mod tests {
         RecordStore::new(LogOptions { limit_bytes, ..LogOptions::default() }).expect("memory")
     }
 
-    fn indices(store: &RecordStore) -> Vec<u64> {
-        let chunks = store.chunks::<CacheRecord>(KernelClass::PageCache);
+    fn indices(store: &mut RecordStore) -> Vec<u64> {
+        let kept = store.keep().expect("memory");
+        let chunks = kept.chunks::<CacheRecord>(KernelClass::PageCache);
         chunks.flat_map(|chunk| chunk.expect("chunk unpacks")).map(|record| record.index).collect()
     }
 
@@ -406,8 +400,7 @@ mod tests {
         for index in 0..total {
             store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
         }
-        store.settle();
-        assert!(indices(&store).into_iter().eq(0..total));
+        assert!(indices(&mut store).into_iter().eq(0..total));
         assert_eq!(store.received(KernelClass::PageCache), total);
         assert_eq!((store.log().cut, store.totals()), (None, Totals::default()));
     }
@@ -420,8 +413,7 @@ mod tests {
         for index in 0..total {
             store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
         }
-        store.settle();
-        assert!(indices(&store).into_iter().eq(0..PER_CHUNK), "the log is whole up to the cut");
+        assert!(indices(&mut store).into_iter().eq(0..PER_CHUNK), "the log is whole up to the cut");
         assert_eq!(store.received(KernelClass::PageCache), total);
         let cut = store.log().cut.expect("a cut");
         assert_eq!((cut.at_ns, cut.records[&RecordClass::PageCache]), (PER_CHUNK, total - PER_CHUNK));
@@ -449,11 +441,14 @@ mod tests {
         for _ in 0..messages {
             store.take(&whole, &live);
         }
-        store.settle();
         assert_eq!(store.received(KernelClass::Calls), 4 * messages as u64);
         assert_eq!(live.read_bytes(), 130 * messages as u64);
-        let logged: u64 =
-            store.chunks::<CallRecord>(KernelClass::Calls).map(|chunk| chunk.expect("whole").len() as u64).sum();
+        let logged: u64 = store
+            .keep()
+            .expect("memory")
+            .chunks::<CallRecord>(KernelClass::Calls)
+            .map(|chunk| chunk.expect("whole").len() as u64)
+            .sum();
         let summed: u64 = store.totals().calls.iter().map(|sum| sum.calls).sum();
         assert!(summed > 0 && logged + summed == 4 * messages as u64, "{logged} in the log, {summed} added up");
         // A group without a call before it in its message.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use activebench_model::event::RecordClass;
@@ -107,7 +108,14 @@ impl RunWriter {
             move |source| RecordError::Create { path, source }
         };
         let events = directory.join("events");
-        fs::create_dir_all(directory).map_err(failed(directory))?;
+        if let Some(folder) = directory.parent() {
+            fs::create_dir_all(folder).map_err(failed(folder))?;
+        }
+        // What a benchmark printed and which files it opened is for its user alone.
+        match fs::DirBuilder::new().mode(0o700).create(directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            other => other.map_err(failed(directory))?,
+        }
         if fs::read_dir(directory).map_err(failed(directory))?.next().is_some() {
             return Err(RecordError::NotEmpty { path: directory.to_owned() });
         }

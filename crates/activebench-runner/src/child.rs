@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open, set_child_subreaper, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getuid, kill_process_group, pidfd_open, set_child_subreaper, waitpid,
 };
 use tokio::process::{Child, Command};
 
@@ -33,7 +33,14 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
     // The stub inherits its end, and closes it by executing the tool.
     set_inherited(theirs.as_fd())?;
     let mut command = Command::new(&options.own_executable);
-    command.args(stub::arguments(theirs.as_raw_fd(), options.identity, &options.argv));
+    let user = options.identity.as_ref();
+    let orders = stub::Orders {
+        user: user.map(|identity| identity.name.clone()),
+        // Root can do everything already, and wrappers such as `sudo -u` refuse to work without.
+        allow_new_privileges: options.allow_new_privileges || user.map_or_else(|| getuid().is_root(), |of| of.uid == 0),
+        parent: std::process::id(),
+    };
+    command.args(stub::arguments(theirs.as_raw_fd(), &orders, &options.argv)?);
     let (own_stdout, own_stderr) = (io::stdout(), io::stderr());
     let (stdout, child_stdout) = Capture::open(options.stdout_is_terminal.then(|| own_stdout.as_fd()))?;
     let (stderr, child_stderr) = Capture::open(options.stderr_is_terminal.then(|| own_stderr.as_fd()))?;

@@ -7,6 +7,7 @@
 mod capture;
 mod child;
 pub mod clock;
+mod identity;
 mod limits;
 mod output;
 pub mod stub;
@@ -14,17 +15,17 @@ pub mod stub;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::time::Duration;
 
 use activebench_host::{HostWatch, IoLimits, Process, Roots, StealWatch};
 use activebench_model::event::StealEvent;
 use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks, StopReason};
-use activebench_probe::{LiveFigures, Observation, Probe, ProbeError, ProbeOptions};
+use activebench_probe::{LiveFigures, Observation, Observer, ProbeError, ProbeOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+pub use identity::Identity;
 pub use output::{CapturedOutput, OutputLine, Stream};
 
 /// Time after which a child that was asked to end is killed.
@@ -46,15 +47,17 @@ pub struct RunOptions {
     /// Program and arguments.
     pub argv: Vec<std::ffi::OsString>,
     /// The user and group under which the tool runs; `None` for our own.
-    pub identity: Option<stub::Identity>,
+    pub identity: Option<Identity>,
+    /// `true` to let set-user-ID programs give the tool more rights. Root has them anyway.
+    pub allow_new_privileges: bool,
     /// Time after which the tool is stopped.
     pub timeout: Option<Duration>,
     /// `true` if our standard output is a terminal: the tool gets one too, and behaves as without us.
     pub stdout_is_terminal: bool,
     /// The same for standard error.
     pub stderr_is_terminal: bool,
-    /// How to observe; `None` runs without observation (only for measuring our own cost).
-    pub probe: Option<ProbeOptions>,
+    /// How to observe.
+    pub probe: ProbeOptions,
 }
 
 /// Receives what the caller shows of a run in progress.
@@ -76,8 +79,8 @@ pub struct Outcome {
     pub output: CapturedOutput,
     /// Start and end of the run.
     pub clocks: Clocks,
-    /// The observation; `None` when [`RunOptions::probe`] was `None`.
-    pub observation: Option<Observation>,
+    /// The observation.
+    pub observation: Observation,
     /// The host's steal time over the run.
     pub steal: Vec<StealEvent>,
     /// Reason why `steal` is incomplete.
@@ -115,9 +118,8 @@ fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
 /// # Errors
 /// Returns an error if the observation cannot start or the stub cannot be started. A tool that does not exist or
 /// fails is not an error: it is reported in [`Outcome::child`].
-pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
-    let mut probe = options.probe.clone().map(Probe::attach).transpose()?;
-    let live: Option<Arc<LiveFigures>> = probe.as_ref().map(Probe::live);
+pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
+    let mut probe = observer.attach(options.probe.clone())?;
     let mut interrupts = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
     let mut terminations = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;
     let mut hangups = signal(SignalKind::hangup()).map_err(system("listen for SIGHUP"))?;
@@ -125,9 +127,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
 
     let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
     let mut end = ChildEnd { pid: Some(child.pid()), ..ChildEnd::default() };
-    if let Some(probe) = &mut probe {
-        probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
-    }
+    probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
     let mut limits = limits::Watch::default();
     limits.read(child.pid());
     let mut watches = Watches::new(child.pid());
@@ -175,7 +175,7 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
             () = sleep_until(read_at) => read_at = Instant::now() + watches.read(),
             _ = ticks.tick() => {
                 limits.read(child.pid());
-                hooks.tick(started.elapsed(), live.as_deref());
+                hooks.tick(started.elapsed(), probe.live());
             }
         }
     }
@@ -201,7 +201,15 @@ pub async fn run(options: &RunOptions, hooks: &mut impl Hooks) -> Result<Outcome
     if let Some(why) = &end.stopped_by_us {
         incomplete.push(format!("the run was {why}"));
     }
-    let observation = probe.map(|probe| probe.finish(clocks.ended_ns - clocks.started_ns)).transpose()?;
+    let run_ns = clocks.ended_ns - clocks.started_ns;
+    // What the tool printed is kept even if the record of its I/O is lost.
+    let observation = match probe.finish(run_ns) {
+        Ok(observation) => observation,
+        Err(error) => {
+            incomplete.push(format!("the observation was lost: {error}"));
+            Observation::lost(run_ns).map_err(system("make room for a record"))?
+        }
+    };
     Ok(Outcome {
         child: end,
         output,

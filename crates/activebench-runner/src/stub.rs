@@ -4,7 +4,7 @@
 //! A blocking `pre_exec` would deadlock the spawning parent, and SIGSTOP would be visible in the tool's own wait
 //! status. Therefore the child is a separate process that waits on a socket.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -12,47 +12,41 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::set_no_new_privs;
+use serde::{Deserialize, Serialize};
+
+use crate::identity::Identity;
 
 /// The hidden subcommand of our executable.
 pub const SUBCOMMAND: &str = "__exec";
 
-/// A user and their main group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// User.
-    pub uid: u32,
-    /// Main group.
-    pub gid: u32,
-}
-
-/// Looks up a user by name; `None` when there is no such user.
-pub fn identity_of(name: &str) -> Option<Identity> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: `name` is a C string; the result is read immediately, before any other call could change it, and we
-    // have not started threads that look up users.
-    unsafe {
-        let entry = libc::getpwnam(name.as_ptr());
-        (!entry.is_null()).then(|| Identity { uid: (*entry).pw_uid, gid: (*entry).pw_gid })
-    }
+/// What the stub does before it becomes the tool.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    /// The user that it becomes; `None` for our own. They are looked up again: the name decides.
+    pub(crate) user: Option<String>,
+    /// `true` to let set-user-ID programs and file capabilities give the tool more rights.
+    pub(crate) allow_new_privileges: bool,
+    /// Our process, with which the tool ends.
+    pub(crate) parent: u32,
 }
 
 /// Returns the arguments with which the stub is started.
-pub(crate) fn arguments(control: RawFd, identity: Option<Identity>, argv: &[OsString]) -> Vec<OsString> {
-    let identity = identity.map_or_else(|| "-".to_owned(), |identity| format!("{}:{}", identity.uid, identity.gid));
-    let mut arguments: Vec<OsString> = vec![SUBCOMMAND.into(), control.to_string().into(), identity.into()];
+pub(crate) fn arguments(control: RawFd, orders: &Orders, argv: &[OsString]) -> io::Result<Vec<OsString>> {
+    let orders = serde_json::to_string(orders)?;
+    let mut arguments: Vec<OsString> = vec![SUBCOMMAND.into(), control.to_string().into(), orders.into()];
     arguments.extend(argv.iter().cloned());
-    arguments
+    Ok(arguments)
 }
 
 /// Runs the stub; returns only after a failure, with an exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
-    let Some((control, identity, argv)) = understand(arguments) else { return 70 };
+    let Some((control, orders, argv)) = understand(arguments) else { return 70 };
     // SAFETY: the descriptor was inherited for us alone, as our argument states.
     let mut control = unsafe { UnixStream::from_raw_fd(control) };
     let error = match wait_for_release(&mut control) {
-        Ok(true) => become_tool(&control, identity, &argv),
+        Ok(true) => become_tool(&control, &orders, &argv),
         // The parent has ended, so there is nobody to run the tool for.
         Ok(false) => return 70,
         Err(error) => error,
@@ -64,17 +58,11 @@ pub fn main(arguments: &[OsString]) -> u8 {
     }
 }
 
-fn understand(arguments: &[OsString]) -> Option<(RawFd, Option<Identity>, Vec<OsString>)> {
-    let [control, identity, argv @ ..] = arguments else { return None };
+fn understand(arguments: &[OsString]) -> Option<(RawFd, Orders, Vec<OsString>)> {
+    let [control, orders, argv @ ..] = arguments else { return None };
     let control = control.to_str()?.parse().ok()?;
-    let identity = match identity.to_str()? {
-        "-" => None,
-        pair => {
-            let (uid, gid) = pair.split_once(':')?;
-            Some(Identity { uid: uid.parse().ok()?, gid: gid.parse().ok()? })
-        }
-    };
-    (!argv.is_empty()).then(|| (control, identity, argv.to_vec()))
+    let orders = serde_json::from_str(orders.to_str()?).ok()?;
+    (!argv.is_empty()).then(|| (control, orders, argv.to_vec()))
 }
 
 fn wait_for_release(control: &mut UnixStream) -> io::Result<bool> {
@@ -84,14 +72,19 @@ fn wait_for_release(control: &mut UnixStream) -> io::Result<bool> {
 }
 
 /// Executes the tool; returns only after a failure, with the reason.
-fn become_tool(control: &UnixStream, identity: Option<Identity>, argv: &[OsString]) -> io::Error {
+fn become_tool(control: &UnixStream, orders: &Orders, argv: &[OsString]) -> io::Error {
     // Our own descriptor closes with the execution, which informs the parent.
     if let Err(error) = fcntl_setfd(control, FdFlags::CLOEXEC) {
         return error.into();
     }
-    if let Some(identity) = identity
-        && let Err(error) = take_identity(identity)
-    {
+    let identity = match &orders.user {
+        None => None,
+        Some(user) => match Identity::of(user) {
+            None => return Errno::NOENT.into(),
+            known => known,
+        },
+    };
+    if let Err(error) = limit_rights(identity.as_ref(), orders) {
         return error;
     }
     let Some((program, rest)) = argv.split_first() else { return Errno::INVAL.into() };
@@ -99,13 +92,25 @@ fn become_tool(control: &UnixStream, identity: Option<Identity>, argv: &[OsStrin
     if program.as_bytes().is_empty() {
         return Errno::NOENT.into();
     }
-    std::process::Command::new(program).args(rest).exec()
+    let mut command = std::process::Command::new(program);
+    if let Some(Identity { name, home, .. }) = &identity {
+        command.env("HOME", home).env("USER", name).env("LOGNAME", name);
+    }
+    command.args(rest).exec()
 }
 
-fn take_identity(identity: Identity) -> io::Result<()> {
-    // These change one thread: this process has no other, and is about to execute the tool.
-    let group = Gid::from_raw(identity.gid);
-    set_thread_groups(&[group])?;
-    set_thread_gid(group)?;
-    Ok(set_thread_uid(Uid::from_raw(identity.uid))?)
+fn limit_rights(identity: Option<&Identity>, orders: &Orders) -> io::Result<()> {
+    if let Some(identity) = identity {
+        identity.take()?;
+    }
+    if !orders.allow_new_privileges {
+        set_no_new_privs(true)?;
+    }
+    // After the identity, which resets it. A benchmark without a recorder would write on, unobserved.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let parent = getppid().map(|parent| parent.as_raw_nonzero().get().cast_unsigned());
+    match parent == Some(orders.parent) {
+        true => Ok(()),
+        false => Err(io::Error::other("the recorder has ended")),
+    }
 }

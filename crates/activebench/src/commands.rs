@@ -21,11 +21,24 @@ use activebench_engine::failure::Failure;
 
 /// A subcommand with its parsed arguments.
 pub(crate) trait Subcommand {
+    /// Returns whose rights it works with.
+    fn rights(&self) -> Rights;
+
     /// Runs it; returns the exit code.
     ///
     /// # Errors
     /// Returns an error, with its exit code, if the work could not be done.
     fn run(&self) -> Result<i32, Failure>;
+}
+
+/// The rights with which a subcommand works under sudo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Those of the user who called sudo, from the start: it needs no others, and the files that it reads and writes
+    /// are that user's.
+    User,
+    /// Those of root, as far as it does not give them up itself.
+    Root,
 }
 
 /// Declares every subcommand once: its name in the enumeration, which clap turns into the word of the command line, and
@@ -41,6 +54,13 @@ macro_rules! subcommands {
         }
 
         impl Subcommand for Command {
+            fn rights(&self) -> Rights {
+                match self {
+                    $(Command::$name(arguments) => arguments.rights(),)*
+                    Command::Hidden(hidden) => hidden.rights(),
+                }
+            }
+
             fn run(&self) -> Result<i32, Failure> {
                 match self {
                     $(Command::$name(arguments) => arguments.run(),)*

@@ -7,10 +7,12 @@ mod commands;
 mod formats;
 mod output;
 
+use activebench_engine::recording;
+use activebench_probe::service;
 use activebench_runner::stub;
 use clap::Parser;
 
-use crate::commands::{Command, Subcommand};
+use crate::commands::{Command, Rights, Subcommand};
 
 /// Runs a disk benchmark, observes with eBPF what the kernel really did for it, and reports
 /// for every figure that the benchmark printed whether it is true, what it really
@@ -36,12 +38,20 @@ struct Cli {
 }
 
 fn main() {
-    // The stub is checked before anything is parsed: a tool's own arguments follow it.
+    // These are checked before anything is parsed: a tool's own arguments follow the stub.
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if words.first().is_some_and(|word| word == stub::SUBCOMMAND) {
         std::process::exit(stub::main(&words[1..]).into());
     }
-    let code = Cli::parse().command.run().unwrap_or_else(|failure| {
+    if words.first().is_some_and(|word| word == service::SUBCOMMAND) {
+        std::process::exit(service::main(&words[1..]).into());
+    }
+    let command = Cli::parse().command;
+    let prepared = match command.rights() {
+        Rights::User => recording::give_up_root(None),
+        Rights::Root => Ok(()),
+    };
+    let code = prepared.and_then(|()| command.run()).unwrap_or_else(|failure| {
         eprintln!("activebench: {}", failure.shown());
         failure.code as i32
     });

@@ -1,6 +1,7 @@
 //! The binary with the real tools on loop devices: one module per area, one test binary for all of them.
 
 mod accept;
+mod attacks;
 mod bonnie;
 mod bundle;
 mod ceiling;

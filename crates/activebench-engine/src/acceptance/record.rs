@@ -15,7 +15,7 @@ use super::{AGREED, Agreed, stored};
 use crate::device_guard::{self, Unused};
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::interruption::{self, Stop};
-use crate::recording::{self, ChildOutput, Observing};
+use crate::recording::{self, ChildOutput, Observing, Recorder};
 use crate::series::{self, RecordedSeries, SeriesToRecord};
 use crate::{derived_files, thresholds};
 
@@ -56,8 +56,8 @@ pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, F
     }
     let out = request.out.map_or_else(|| recording::default_directory("accept"), Path::to_owned);
     create(&out, agreed)?;
-    let runtime = recording::event_loop()?;
-    let interrupted = suite.record(&checked.benchmarks, &out, &runtime).inspect_err(|_| remove_unused(&out))?;
+    let mut recorder = Recorder::start()?;
+    let interrupted = suite.record(&checked.benchmarks, &out, &mut recorder).inspect_err(|_| remove_unused(&out))?;
     // Everything from here on is only computed, and can be computed again.
     interruption::release();
     let copy = Agreed::read(&out.join(AGREED))?;
@@ -103,7 +103,7 @@ struct Suite<'a> {
 
 impl Suite<'_> {
     /// Runs every benchmark in the target's directory; returns `true` if it was interrupted.
-    fn record(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+    fn record(&self, benchmarks: &[Ready], out: &Path, recorder: &mut Recorder) -> Result<bool, Failure> {
         let whole =
             std::path::absolute(out).context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
         let before =
@@ -115,7 +115,7 @@ impl Suite<'_> {
                 .with_context(|| format!("cannot work in {path}"))
                 .or_exit(ExitCode::Usage)?;
         }
-        let recorded = self.benchmarks(benchmarks, &whole, runtime);
+        let recorded = self.benchmarks(benchmarks, &whole, recorder);
         // The user's paths are relative to the directory that activebench was started in.
         let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
         back.or_exit(ExitCode::Usage).and(recorded)
@@ -125,7 +125,7 @@ impl Suite<'_> {
     ///
     /// # Errors
     /// Returns an error if none could be recorded.
-    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, runtime: &tokio::runtime::Runtime) -> Result<bool, Failure> {
+    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, recorder: &mut Recorder) -> Result<bool, Failure> {
         let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
         let mut interrupted = false;
         let mut recorded = 0;
@@ -141,7 +141,7 @@ impl Suite<'_> {
             if !self.request.quiet {
                 eprintln!("activebench: {place}: {}", benchmark.repetition.words());
             }
-            match self.series(benchmark, ready, &out.join(&ready.name), runtime) {
+            match self.series(benchmark, ready, &out.join(&ready.name), recorder) {
                 Ok(taken) => {
                     recorded += 1;
                     interrupted |= taken.interrupted;
@@ -204,7 +204,7 @@ impl Suite<'_> {
         benchmark: &Benchmark,
         ready: &Ready,
         directory: &Path,
-        runtime: &tokio::runtime::Runtime,
+        recorder: &mut Recorder,
     ) -> Result<RecordedSeries, Failure> {
         let choices = self.choices(benchmark);
         let prepares = thresholds::of(&choices).or_exit(ExitCode::Usage)?.requires_preconditioning;
@@ -228,7 +228,7 @@ impl Suite<'_> {
             until: benchmark.repetition.until(),
             prepared,
         };
-        series::record(series, runtime)
+        series::record(series, recorder)
     }
 
     /// Returns the device that may be written; `None` if none may.

@@ -11,7 +11,7 @@ use activebench_model::acceptance::Acceptance;
 use anyhow::Context;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::formats::FormatRequest;
 use crate::output::{self, print};
 
@@ -77,6 +77,10 @@ pub(crate) struct Accept {
 }
 
 impl Subcommand for Accept {
+    fn rights(&self) -> Rights {
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         if let Some(target) = &self.init {
             return self.write_template(target);

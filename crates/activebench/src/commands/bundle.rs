@@ -9,7 +9,7 @@ use activebench_model::units::Quantity;
 use activebench_report::escape::terminal;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::output::print;
 
 /// Maximum number of files listed by name; the rest is counted.
@@ -60,6 +60,10 @@ pub(crate) struct Bundle {
 }
 
 impl Subcommand for Bundle {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let packed = pack(&Pack {
             run: &self.run,

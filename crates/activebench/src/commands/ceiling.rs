@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::parse_size;
 use crate::formats::FormatRequest;
 use crate::output;
@@ -78,6 +78,10 @@ pub(crate) struct MeasureCeiling {
 }
 
 impl Subcommand for MeasureCeiling {
+    fn rights(&self) -> Rights {
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Ceiling>(&self.formats)?;
         let out = self.out.as_deref();

@@ -8,7 +8,7 @@ use activebench_engine::failure::Failure;
 use activebench_model::compare::Comparison;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::formats::FormatRequest;
 use crate::output;
 
@@ -42,6 +42,10 @@ pub(crate) struct CompareRuns {
 }
 
 impl Subcommand for CompareRuns {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     /// Compares runs. The verdicts do not affect the exit code: the command did what it was asked.
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Comparison>(&self.formats)?;

@@ -10,7 +10,7 @@ use activebench_engine::thresholds;
 use anyhow::Context;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::known_profile;
 use crate::output::print;
 
@@ -23,6 +23,10 @@ pub(crate) struct Detectors {
 }
 
 impl Subcommand for Detectors {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         if let Some(profile) = &self.profile {
             print(&thresholds::listed(&Thresholds::profile(profile).or_exit(ExitCode::Usage)?))?;

@@ -6,7 +6,7 @@ use activebench_engine::doctor::{Diagnosis, diagnose};
 use activebench_engine::failure::{ExitCode, Failure};
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::formats::FormatRequest;
 use crate::output;
 
@@ -44,6 +44,10 @@ pub(crate) struct Doctor {
 }
 
 impl Subcommand for Doctor {
+    fn rights(&self) -> Rights {
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Diagnosis>(&self.formats)?;
         let diagnosis = diagnose(&self.path)?;

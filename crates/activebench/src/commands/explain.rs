@@ -5,7 +5,7 @@ use activebench_engine::failure::{ExitCode, Failure};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::output::print;
 
 /// Print the manual page of a detector.
@@ -16,6 +16,10 @@ pub(crate) struct Explain {
 }
 
 impl Subcommand for Explain {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let Some(detector) = registry::find(&self.detector) else {
             let error = anyhow!("no detector {} (hint: `activebench detectors` lists them)", self.detector);

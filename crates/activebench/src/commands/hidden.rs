@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
 use anyhow::Context;
 
-use super::{Subcommand, detectors};
+use super::{Rights, Subcommand, detectors};
 use crate::output::print;
 
 /// The hidden subcommands.
@@ -43,6 +43,10 @@ pub(crate) enum Hidden {
 }
 
 impl Subcommand for Hidden {
+    fn rights(&self) -> Rights {
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         match self {
             Hidden::Workload { workload } => {

@@ -17,7 +17,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use time::Date;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::parse_percent;
 use crate::formats::FormatRequest;
 use crate::output;
@@ -91,6 +91,10 @@ pub(crate) struct History {
 }
 
 impl Subcommand for History {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let filter = FigureFilter {
             tools: self.tools.clone(),

@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::output::print;
 
 /// The tools that have an adapter.
@@ -34,6 +34,10 @@ pub(crate) struct Parse {
 }
 
 impl Subcommand for Parse {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let adapter = self.tool;
         let mut stdout = Vec::new();

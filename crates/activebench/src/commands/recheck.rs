@@ -9,7 +9,7 @@ use activebench_model::run::Choices;
 use activebench_record::RunReader;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::{Output, known_profile};
 use crate::{formats, output};
 
@@ -29,6 +29,10 @@ pub(crate) struct Recheck {
 }
 
 impl Subcommand for Recheck {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let file = match &self.thresholds {
             Some(path) => Some(thresholds::read(path).or_exit(ExitCode::Usage)?),

@@ -7,7 +7,7 @@ use activebench_engine::replication::{Request, replicate};
 use activebench_model::replication::Replication;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::parse_percent;
 use crate::formats::FormatRequest;
 use crate::output;
@@ -76,6 +76,10 @@ pub(crate) struct Replicate {
 }
 
 impl Subcommand for Replicate {
+    fn rights(&self) -> Rights {
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Replication>(&self.formats)?;
         let replicated = replicate(&Request {

@@ -7,7 +7,7 @@ use activebench_engine::{bundle, judge, series};
 use activebench_record::RunReader;
 use clap::Args;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::Output;
 use crate::{formats, output};
 
@@ -21,6 +21,10 @@ pub(crate) struct Report {
 }
 
 impl Subcommand for Report {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let located = bundle::located(&self.run)?;
         if let Some(judged) = series::stored(&located.directory, &self.run, |_| {})? {

@@ -21,7 +21,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 
 /// Maximum rows of a table on a terminal; JSON and CSV have them all.
 const TABLE_ROWS: usize = 200;
@@ -105,6 +105,10 @@ enum ShowFormat {
 }
 
 impl Subcommand for Show {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let located = bundle::located(&self.run)?;
         let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;

@@ -9,7 +9,9 @@ use activebench_detect::series::stopping::least_runs;
 use activebench_detect::thresholds::Thresholds;
 use activebench_engine::corrected_run::{self, CorrectedRun, NoSecondRun};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
-use activebench_engine::recording::{self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, RunToRecord};
+use activebench_engine::recording::{
+    self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
+};
 use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
 use activebench_engine::{ceiling, device_guard, plan, thresholds};
 use activebench_model::claim::Subject;
@@ -21,7 +23,7 @@ use activebench_probe::{Payload, ProbeOptions};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
-use super::Subcommand;
+use super::{Rights, Subcommand};
 use crate::arguments::{Output, known_profile, parse_percent, parse_size};
 use crate::output;
 
@@ -83,6 +85,9 @@ pub(crate) struct Verify {
     /// User that runs the benchmark [default: under sudo the invoking user, else your own].
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Let set-user-ID programs such as sudo give the benchmark more rights. Root has them anyway.
+    #[arg(long)]
+    allow_new_privileges: bool,
     /// Calls that are timed from their entry to their exit.
     #[arg(long, value_enum, default_value_t = LatencyArgument::Sampled)]
     latency: LatencyArgument,
@@ -183,6 +188,11 @@ impl From<SubjectArgument> for Subject {
 }
 
 impl Subcommand for Verify {
+    fn rights(&self) -> Rights {
+        // It gives them up itself, after the observer was started.
+        Rights::Root
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         // Before anything runs: a typing error should not cost a run.
         let choices = self.choices().or_exit(ExitCode::Usage)?;
@@ -217,7 +227,11 @@ impl Subcommand for Verify {
         }
         device_guard::guard_own(&command)?;
         let directory = self.out.clone().unwrap_or_else(|| recording::default_directory(command.program()));
-        let runtime = recording::event_loop()?;
+        let mut recorder = Recorder::start()?;
+        // A device is purged and preconditioned with the rights of root.
+        if !prepares {
+            recorder.give_up_root(self.user.as_deref())?;
+        }
         let observing = &self.observing();
         let argv = &self.command;
         if let (Some((planned, until)), false) = (repetition, self.and_corrected) {
@@ -225,7 +239,7 @@ impl Subcommand for Verify {
             let prepared = device.filter(|_| prepares);
             let series =
                 SeriesToRecord { observing, argv, command, choices, directory: &directory, planned, until, prepared };
-            let RecordedSeries { judged, interrupted } = series::record(series, &runtime)?;
+            let RecordedSeries { judged, interrupted } = series::record(series, &mut recorder)?;
             output::deliver_document(&self.output.formats, &judged)?;
             return Ok(if interrupted { INTERRUPTED } else { judged.exit_code });
         }
@@ -233,9 +247,9 @@ impl Subcommand for Verify {
         let run = RunToRecord { observing, argv, command, choices, directory, preparation: None };
         if self.and_corrected {
             output::document_formats_exist::<SideBySide>(&self.output.formats)?;
-            return self.corrected(corrected_run::record(run, &runtime)?);
+            return self.corrected(corrected_run::record(run, &mut recorder)?);
         }
-        self.reported(&recording::record(run, &runtime)?)
+        self.reported(&recording::record(run, &mut recorder)?)
     }
 }
 
@@ -267,6 +281,7 @@ impl Verify {
         Observing {
             timeout: self.timeout,
             user: self.user.clone(),
+            allow_new_privileges: self.allow_new_privileges,
             time_every_call: self.latency == LatencyArgument::Full,
             look_every_caller_up: self.look_every_caller_up,
             sample_hz: self.sample_hz,

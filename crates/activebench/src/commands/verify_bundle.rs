@@ -8,8 +8,8 @@ use activebench_engine::failure::Failure;
 use activebench_report::escape::terminal;
 use clap::Args;
 
-use super::Subcommand;
 use super::bundle::{content, verdict};
+use super::{Rights, Subcommand};
 use crate::arguments::parse_size;
 use crate::output::print;
 
@@ -41,6 +41,10 @@ pub(crate) struct VerifyBundle {
 }
 
 impl Subcommand for VerifyBundle {
+    fn rights(&self) -> Rights {
+        Rights::User
+    }
+
     fn run(&self) -> Result<i32, Failure> {
         let Checked { manifest, signature } = check(&self.bundle, self.key.as_deref(), self.max_size)?;
         print(&summary(&self.bundle, &manifest, &signature))?;

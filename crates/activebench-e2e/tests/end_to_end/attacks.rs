@@ -1,0 +1,192 @@
+//! Attacks of a benchmark on whoever observes it as root, for a user without rights.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use activebench_e2e::{binary, needs, rows};
+use tempfile::TempDir;
+
+/// User and group `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// The folder of a user without rights, and one beside it that only root can enter.
+struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("others may enter it");
+        let scene = Self { folder };
+        fs::create_dir(scene.users()).expect("a folder");
+        chown(scene.users(), Some(NOBODY), Some(NOBODY)).expect("it is given away");
+        fs::create_dir(scene.roots()).expect("a folder");
+        fs::set_permissions(scene.roots(), Permissions::from_mode(0o700)).expect("it is closed");
+        fs::write(scene.roots().join("secret"), SECRET).expect("a file");
+        scene
+    }
+
+    fn users(&self) -> PathBuf {
+        self.folder.path().join("user")
+    }
+
+    fn roots(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Writes a program of the user.
+    fn program(&self, name: &str, text: &str) -> String {
+        let path = self.users().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a program");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("it can be executed");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Starts `sudo activebench verify`, called by the user in their folder.
+    fn verify(&self, options: &[&str], command: &[&str]) -> Command {
+        let mut verify = Command::new(binary());
+        verify.current_dir(self.users()).env("SUDO_USER", "nobody").args(["verify", "--quiet"]).args(options);
+        verify.arg("--").args(command).stdin(Stdio::null());
+        verify
+    }
+
+    /// Returns every file below the user's folder that root owns, or that gives rights to whoever executes it.
+    fn gifts(&self) -> Vec<PathBuf> {
+        let mut gifts = Vec::new();
+        let mut folders = vec![self.users()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                let found = path.symlink_metadata().expect("it is there");
+                if found.uid() == 0 || found.is_file() && found.mode() & 0o6000 != 0 && found.uid() != NOBODY {
+                    gifts.push(path.clone());
+                }
+                if found.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        // The user's own programs were written by this test.
+        gifts.retain(|path| path.parent() != Some(&self.users()) || path.extension().is_none_or(|kind| kind != "sh"));
+        gifts
+    }
+
+    /// Returns the names in the folder that only root can enter.
+    fn beyond(&self) -> Vec<String> {
+        let names = fs::read_dir(self.roots()).expect("root's folder");
+        names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+const SECRET: &str = "only root may read this";
+
+fn words(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Returns whether a file below a folder contains a text.
+fn contains(folder: &Path, text: &str) -> bool {
+    let output = Command::new("grep").args(["-rlF", text]).arg(folder).output().expect("grep runs");
+    output.status.success()
+}
+
+#[test]
+fn the_benchmark_has_the_rights_of_its_user_and_no_more() {
+    needs!(beside: "sh");
+    let scene = Scene::new();
+    let told = scene.program("told.sh", "id -u; id -G; echo home=$HOME; cat /proc/self/status; ls -l /proc/self/fd");
+    let output = scene.verify(&["--out", "run"], &[&told]).output().expect("activebench runs");
+    let text = words(&output);
+    for expected in ["65534\n65534\n", "home=/nonexistent", "NoNewPrivs:\t1", "CapEff:\t0000000000000000"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("anon_inode:bpf") && !text.contains("bpf-"), "a descriptor of the kernel programs: {text}");
+    let run = scene.users().join("run");
+    let found = run.metadata().expect("a run directory");
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (NOBODY, NOBODY, 0o700), "{text}");
+    assert_eq!(scene.gifts(), Vec::<PathBuf>::new(), "{text}");
+    assert!(!rows(&run, "calls").is_empty(), "it was observed: {text}");
+}
+
+#[test]
+fn a_folder_of_runs_that_becomes_a_link_leads_nowhere() {
+    needs!(beside: "sh");
+    let scene = Scene::new();
+    let roots = scene.roots();
+    let swap = format!("mv activebench-runs aside; ln -s {} activebench-runs; echo ALL=NOPASSWD", roots.display());
+    let swap = scene.program("swap.sh", &swap);
+    let output = scene.verify(&[], &[&swap]).output().expect("activebench runs");
+    assert_eq!(scene.beyond(), ["secret"], "{}", words(&output));
+    assert_eq!(scene.gifts(), Vec::<PathBuf>::new(), "{}", words(&output));
+    assert!(!matches!(output.status.code(), Some(70 | 101 | 134) | None), "{output:?}");
+}
+
+#[test]
+fn a_link_in_the_place_of_the_next_file_is_not_written_through() {
+    needs!(beside: "sh", "fio");
+    let scene = Scene::new();
+    let roots = scene.roots();
+    // What the tool printed is rewritten without the figures that were added: beside the file, then in its place.
+    fs::create_dir(scene.users().join("bin")).expect("a folder");
+    let trap = format!(
+        "ln -s {root}/sudoers o.activebench; ln -s {root}/sudoers o.activebench-$PPID\n\
+         /usr/bin/fio \"$@\"; status=$?; chmod 4755 o; exit $status",
+        root = roots.display()
+    );
+    let fio = scene.program("bin/fio", &trap);
+    let job = ["--name=a", "--rw=write", "--size=1m", "--end_fsync=1", "--output=o"];
+    let output = scene.verify(&[], &[&[fio.as_str()][..], &job].concat()).output().expect("activebench runs");
+    assert_eq!(scene.beyond(), ["secret"], "{}", words(&output));
+    let gifts: Vec<PathBuf> = scene.gifts().into_iter().filter(|path| !path.ends_with("bin")).collect();
+    assert_eq!(gifts, [scene.users().join("bin/fio")], "{}", words(&output));
+}
+
+#[test]
+fn what_only_root_may_read_is_not_kept_and_a_pipe_does_not_hang() {
+    needs!(beside: "sh", "fio", "mkfifo");
+    let scene = Scene::new();
+    let roots = scene.roots();
+    let job = "--name=a --rw=write --size=1m --end_fsync=1";
+    for (name, trap) in [
+        ("link.sh", format!("rm -f o; ln -s {}/secret o", roots.display())),
+        ("pipe.sh", "rm -f o; mkfifo o".to_owned()),
+        ("device.sh", "rm -f o; ln -s /dev/zero o".to_owned()),
+    ] {
+        let program = scene.program(name, &format!("fio {job} --output=o; {trap}"));
+        let began = Instant::now();
+        let output = scene.verify(&[], &[&program]).output().expect("activebench runs");
+        assert!(began.elapsed() < Duration::from_secs(60), "{name}: {}", words(&output));
+        assert!(!contains(&scene.users(), SECRET), "{name}: {}", words(&output));
+        assert!(!matches!(output.status.code(), Some(70 | 101 | 134) | None), "{name}: {output:?}");
+    }
+}
+
+#[test]
+fn without_its_recorder_a_benchmark_ends_with_all_its_processes() {
+    needs!(beside: "sh", "fio");
+    let scene = Scene::new();
+    let mark = format!("--directory={}", scene.users().display());
+    let job = ["fio", "--name=a", "--numjobs=3", "--rw=write", "--size=16m", "--time_based", "--runtime=60", &mark];
+    let mut verify = scene.verify(&["--out", "run"], &job).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let verify = verify.as_mut().expect("activebench runs");
+    let alive = || {
+        let output = Command::new("pgrep").args(["-c", "-f", "--", &mark]).output().expect("pgrep runs");
+        String::from_utf8_lossy(&output.stdout).trim().parse::<u32>().unwrap_or(0)
+    };
+    let waited = |until: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while !until() && begin.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        until()
+    };
+    // activebench, fio and its jobs.
+    assert!(waited(&|| alive() >= 5), "{} processes", alive());
+    verify.kill().expect("it is ended");
+    verify.wait().expect("it has ended");
+    assert!(waited(&|| alive() == 0), "{} processes are left", alive());
+}

@@ -1,0 +1,178 @@
+//! The privileged process of an observation. It loads and attaches the kernel programs, reads their maps and rings,
+//! and hands over the records. It opens no file for the other process and writes none but the spool file, whose
+//! descriptor it is given.
+//!
+//! If the other process ends before the benchmark does, the benchmark is ended too: nobody is left to record it.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use activebench_model::event::TaskEventKind;
+use activebench_model::source::EventSource;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+
+use crate::error::ProbeError;
+use crate::kernel::{Probe, ProbeOptions};
+use crate::message::{Answer, Request, receive, send};
+use crate::observation::Handover;
+use crate::other_tracers::other_tracers;
+
+/// The hidden subcommand of our executable.
+pub const SUBCOMMAND: &str = "__observe";
+
+/// Serves until the other process ends; returns an exit code.
+pub fn main(arguments: &[OsString]) -> u8 {
+    let [socket] = arguments else { return 70 };
+    let Some(socket) = socket.to_str().and_then(|text| text.parse().ok()) else { return 70 };
+    // SAFETY: the descriptor was inherited for us alone, as our argument states.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // Nothing that we start may inherit it.
+    if rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC).is_err() {
+        return 70;
+    }
+    let Ok(asks) = socket_peercred(&socket) else { return 70 };
+    let mut service = Service { asks: asks.pid.as_raw_nonzero().get().cast_unsigned(), probe: None, followed: None };
+    match service.serve(socket.as_fd()) {
+        Ok(()) => 0,
+        Err(_) => {
+            service.end_the_benchmark();
+            70
+        }
+    }
+}
+
+struct Service {
+    /// The process on the other side.
+    asks: u32,
+    probe: Option<Probe>,
+    /// First process of the tree that is followed.
+    followed: Option<u32>,
+}
+
+impl Service {
+    fn serve(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        while let Some((request, beside)) = receive(socket)? {
+            match self.answer(request, beside) {
+                Ok(Reply::Plain(answer)) => send(socket, &answer, &[])?,
+                Ok(Reply::Observation(Handover { index, memory, spool })) => {
+                    let beside: Vec<BorrowedFd<'_>> =
+                        [memory.as_fd()].into_iter().chain(spool.as_ref().map(|file| file.as_fd())).collect();
+                    send(socket, &Answer::Observation { index }, &beside)?;
+                }
+                Err(error) => send(socket, &Answer::Failed(error.to_string()), &[])?,
+            }
+        }
+        self.end_the_benchmark();
+        Ok(())
+    }
+
+    fn answer(&mut self, request: Request, beside: Vec<OwnedFd>) -> Result<Reply, ProbeError> {
+        let none = || ProbeError::Observer("nothing is attached".to_owned());
+        Ok(Reply::Plain(match request {
+            Request::OtherTracers => match other_tracers() {
+                Ok(tracers) => Answer::OtherTracers(tracers),
+                Err(error) => Answer::Failed(error.to_string()),
+            },
+            Request::Attach(options) => {
+                self.probe = Some(Probe::attach(with_spool(*options, beside))?);
+                Answer::Done
+            }
+            Request::Follow { pid, parent, now_ns } => {
+                let probe = self.probe.as_mut().ok_or_else(none)?;
+                let pidfd = beside.first().ok_or_else(|| ProbeError::Observer("no process was named".to_owned()))?;
+                permit(self.asks, pidfd.as_fd())?;
+                probe.follow(pidfd.as_fd(), pid, parent, now_ns)?;
+                self.followed = Some(pid);
+                Answer::Done
+            }
+            Request::Live => {
+                let live = self.probe.as_ref().ok_or_else(none)?.live();
+                Answer::Live([live.read_bytes(), live.write_bytes(), live.device_bytes()])
+            }
+            Request::Finish { run_ns } => {
+                self.followed = None;
+                let observation = self.probe.take().ok_or_else(none)?.finish(run_ns)?;
+                let kept = |error| ProbeError::Observer(format!("its records cannot be handed over: {error}"));
+                return observation.handed_over().map(Reply::Observation).map_err(kept);
+            }
+        }))
+    }
+
+    /// Ends every process of the tree. Call it when the other process is gone.
+    fn end_the_benchmark(&mut self) {
+        let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) else { return };
+        kill_group(first);
+        let Ok(observation) = probe.finish(0) else { return };
+        let mut alive = HashSet::new();
+        for event in observation.tasks().flatten().flatten().filter(|event| event.tid == event.tgid) {
+            match event.kind {
+                TaskEventKind::Born => alive.insert(event.tgid),
+                TaskEventKind::Exited => alive.remove(&event.tgid),
+                TaskEventKind::Executed => false,
+            };
+        }
+        alive.into_iter().for_each(kill);
+    }
+}
+
+/// An answer, and what is passed beside it.
+enum Reply {
+    Plain(Answer),
+    Observation(Handover),
+}
+
+fn with_spool(mut options: ProbeOptions, beside: Vec<OwnedFd>) -> ProbeOptions {
+    if let Ok(spool) = &mut options.log.spool {
+        spool.file = beside.into_iter().next().map(|file| Arc::new(File::from(file)));
+    }
+    options
+}
+
+/// Refuses to follow a process of another user than the one that asks, unless root asks.
+fn permit(asks: u32, pidfd: BorrowedFd<'_>) -> Result<(), ProbeError> {
+    let refused = |why: &str| ProbeError::Observer(format!("this process may not be observed: {why}"));
+    let ours = users(asks).ok_or_else(|| refused("the process that asks cannot be read"))?;
+    if ours.iter().all(|user| *user == 0) {
+        return Ok(());
+    }
+    let theirs = pid_of(pidfd).and_then(users).ok_or_else(|| refused("it cannot be read"))?;
+    match theirs.iter().all(|user| ours.contains(user)) {
+        true => Ok(()),
+        false => Err(refused("it belongs to another user")),
+    }
+}
+
+/// Returns the process of a pidfd; `None` if it has ended.
+fn pid_of(pidfd: BorrowedFd<'_>) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+}
+
+/// Returns the real, effective, saved and file-system user of a process.
+fn users(pid: u32) -> Option<Vec<u32>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().map(|user| user.parse().ok()).collect()
+}
+
+fn pid(number: u32) -> Option<Pid> {
+    Pid::from_raw(number.cast_signed())
+}
+
+fn kill_group(first: u32) {
+    // A group that has ended cannot be ended.
+    let _ = pid(first).map(|first| kill_process_group(first, Signal::KILL));
+}
+
+fn kill(number: u32) {
+    let Some(pid) = pid(number) else { return };
+    if let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) {
+        // A process that has ended cannot be ended.
+        let _ = pidfd_send_signal(descriptor, Signal::KILL);
+    }
+}

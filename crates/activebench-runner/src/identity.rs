@@ -1,0 +1,91 @@
+//! The user under whose identity a process works.
+
+use std::ffi::{CStr, CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// Maximum supplementary groups of a user (the kernel's limit).
+const MOST_GROUPS: libc::c_int = 65_536;
+
+/// A user of this system, with everything that decides what they may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Name.
+    pub name: String,
+    /// User.
+    pub uid: u32,
+    /// Main group.
+    pub gid: u32,
+    /// All groups, the main one included.
+    pub groups: Vec<u32>,
+    /// Home directory.
+    pub home: PathBuf,
+}
+
+impl Identity {
+    /// Looks up a user by name; `None` when there is no such user.
+    pub fn of(name: &str) -> Option<Self> {
+        let text = CString::new(name).ok()?;
+        // SAFETY: `text` is a C string; the result is copied immediately, before any other call could change it, and
+        // we have not started threads that look up users.
+        let (uid, gid, home) = unsafe {
+            let entry = libc::getpwnam(text.as_ptr());
+            if entry.is_null() {
+                return None;
+            }
+            let home = OsString::from_vec(CStr::from_ptr((*entry).pw_dir).to_bytes().to_vec());
+            ((*entry).pw_uid, (*entry).pw_gid, PathBuf::from(home))
+        };
+        let mut groups = vec![0; 64];
+        loop {
+            let mut count = libc::c_int::try_from(groups.len()).ok().filter(|count| *count <= MOST_GROUPS)?;
+            // SAFETY: the list has as many elements as `count` says.
+            let fits = unsafe { libc::getgrouplist(text.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
+            if fits >= 0 {
+                groups.truncate(usize::try_from(count).ok()?);
+                return Some(Self { name: name.to_owned(), uid, gid, groups, home });
+            }
+            groups.resize(groups.len() * 4, 0);
+        }
+    }
+
+    /// Makes this process one of the user's, for good: no right of the present user is left.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses it. The process is then good for nothing but to end.
+    pub fn take(&self) -> io::Result<()> {
+        let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+        // SAFETY: numbers, and a list with the given length. The C library changes all threads.
+        unsafe {
+            done(libc::setgroups(self.groups.len(), self.groups.as_ptr()))?;
+            done(libc::setresgid(self.gid, self.gid, self.gid))?;
+            done(libc::setresuid(self.uid, self.uid, self.uid))?;
+        }
+        // The way back must be closed.
+        // SAFETY: a number.
+        match self.uid != 0 && unsafe { libc::setresuid(0, 0, 0) } == 0 {
+            true => Err(io::Error::other("the former user can be taken back")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_known_with_groups_and_home() {
+        let root = Identity::of("root").expect("every system has it");
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert!(root.groups.contains(&0), "{root:?}");
+        assert!(root.home.is_absolute(), "{root:?}");
+    }
+
+    #[test]
+    fn nobody_else_is_made_up() {
+        assert_eq!(Identity::of("no such user"), None);
+        assert_eq!(Identity::of("zero\0byte"), None);
+    }
+}
