@@ -611,6 +611,13 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
     verify_in(&volume.path(), volume.beside(&format!("run-{number}")), options, command)
 }
 
+/// Runs activebench itself in a PID namespace of its own.
+pub fn verify_in_pid_namespace(volume: &Volume, command: &[&str]) -> Verified {
+    let mut observer = Command::new("unshare");
+    observer.args(["--pid", "--fork", "--mount-proc"]).arg(binary());
+    verify_by(observer, &volume.path(), volume.beside("run-in-namespace"), &[], command)
+}
+
 /// Runs fio on a file `data` of this size in MiB, on a new ext4 and not in the page cache.
 pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
     let volume = Volume::on_loop("ext4", 256, "noatime");

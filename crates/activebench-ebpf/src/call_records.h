@@ -5,18 +5,51 @@
 
 #include "maps.h"
 
-struct vector_sum {
+/* A walk over iovecs. What it finds is kept in the task's state: of values on the stack that change from one step to
+ * the next the verifier would follow every step. */
+struct vector_walk {
 	u64 address;
-	u64 bytes;
+	struct task_state *state;
+	u32 narrow; /* iovecs of a 32-bit process */
+	u32 padding;
 };
 
-static long add_vector(u32 index, struct vector_sum *sum)
+/* Reads the iovec at an address; not 0 where it is not in memory. */
+static always_inline long read_vector(u64 address, u32 narrow, u64 *vector)
+{
+	u32 halves[2] = {};
+	long error;
+
+	if (!narrow)
+		return bpf_probe_read_user(vector, 2 * sizeof(*vector), (void *)address);
+	error = bpf_probe_read_user(halves, sizeof(halves), (void *)address);
+	vector[0] = halves[0];
+	vector[1] = halves[1];
+	return error;
+}
+
+static long add_vector(u32 index, struct vector_walk *walk)
 {
 	u64 vector[2] = {};
 
-	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(sum->address + index * sizeof(vector))))
+	if (read_vector(walk->address + index * (walk->narrow ? sizeof(vector) / 2 : sizeof(vector)), walk->narrow, vector)) {
+		walk->state->vectors_unread = 1;
 		return 1;
-	sum->bytes += vector[1];
+	}
+	walk->state->requested += vector[1];
+	return 0;
+}
+
+/* Adds up the iovecs into the bytes that the state's call asks for. As the kernel does it takes 32 bits of their number,
+ * and none where there are too many. */
+static never_inline int add_vectors(struct task_state *state, u64 address, u32 count, u32 narrow)
+{
+	struct vector_walk walk = { .address = address, .state = state, .narrow = narrow };
+
+	state->requested = 0;
+	state->vectors_unread = 0;
+	if (count <= MOST_VECTORS)
+		bpf_loop(count, add_vector, &walk, 0);
 	return 0;
 }
 

@@ -8,8 +8,23 @@
 
 #include "libaio.h"
 
-static never_inline u64 argument(struct pt_regs *regs, u8 number)
+static never_inline u64 narrow_argument(struct pt_regs *regs, u8 number)
 {
+	switch (number) {
+	case 1: return (u32)regs->bx;
+	case 2: return (u32)regs->cx;
+	case 3: return (u32)regs->dx;
+	case 4: return (u32)regs->si;
+	case 5: return (u32)regs->di;
+	case 6: return (u32)regs->bp;
+	}
+	return 0;
+}
+
+static never_inline u64 argument(struct pt_regs *regs, u8 number, u8 narrow)
+{
+	if (narrow)
+		return narrow_argument(regs, number);
 	switch (number) {
 	case 1: return regs->di;
 	case 2: return regs->si;
@@ -72,10 +87,15 @@ static always_inline void account(struct task_state *state, u64 now)
 }
 
 /* An offset that is given by address; -1, the file position, without one. */
-static always_inline s64 pointed_offset(s64 address)
+static always_inline s64 pointed_offset(s64 address, u8 bytes)
 {
 	s64 offset = -1;
+	s32 half = -1;
 
+	if (address && bytes == sizeof(half)) {
+		bpf_probe_read_user(&half, sizeof(half), (void *)address);
+		return half;
+	}
 	if (address)
 		bpf_probe_read_user(&offset, sizeof(offset), (void *)address);
 	return offset;
@@ -168,17 +188,34 @@ static never_inline int sample_write(struct task_state *state, struct task_struc
 		.at_ns = state->start_ns,
 		.ino = state->ino,
 		.requested = state->requested,
-		.address = regs->si,
+		.address = argument(regs, 2, state->narrow),
 		.s_dev = state->s_dev,
 		.tid = task->pid,
 		.tgid = task->tgid,
 		.fd = state->fd,
 		.op = state->op,
 		.file_kind = state->file_kind,
-		.is_vectored = (state->call_flags & CALL_VECTOR) != 0,
 	};
 
+	if (state->call_flags & CALL_VECTOR)
+		write.vectors = state->narrow ? VECTORS_OF_32_BIT : VECTORS_OF_64_BIT;
+
 	return take_payload(&write);
+}
+
+/* The number under which a call is described: 32-bit calls have their own, those of x32 none. */
+static always_inline u32 described_number(struct task_state *state, struct task_struct *task, u32 number)
+{
+	u32 status = 0;
+
+	if (FIELD_EXISTS(task->thread_info.status))
+		status = task->thread_info.status;
+	state->narrow = (status & IN_32_BIT_CALL) != 0;
+	if (state->narrow)
+		return number < CALLS_OF_32_BIT ? CALLS_OF_64_BIT + number : ~0u;
+	if (number & X32_CALL)
+		state->undecoded = UNDECODED_X32 + 1;
+	return number < CALLS_OF_64_BIT ? number : ~0u;
 }
 
 SEC("tp_btf/sys_enter")
@@ -190,6 +227,7 @@ int sys_enter(u64 *context)
 	struct call_description *call;
 	u32 number = context[1];
 	u64 now;
+	u8 narrow;
 
 	if (!state)
 		return 0;
@@ -210,15 +248,22 @@ int sys_enter(u64 *context)
 	state->op = 0;
 	state->submitted_kind = FILE_OTHER;
 	state->arguments_later = 0;
+	state->vectors_unread = 0;
+	task = bpf_get_current_task_btf();
+	number = described_number(state, task, number);
+	narrow = state->narrow;
+	if (narrow)
+		call = bpf_map_lookup_elem(&call_descriptions, &number);
+	if (call && call->undecoded)
+		state->undecoded = UNDECODED_32_BIT + 1;
 	if (!call || !call->op) {
 		state->fast = 0;
 		return 0;
 	}
-	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2))) {
+	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2, narrow))) {
 		state->fast = 0;
 		return 0;
 	}
-	task = bpf_get_current_task_btf();
 	draw_sample(state, call, regs, now);
 	state->op = call->op;
 	state->call_flags = call->flags;
@@ -231,29 +276,28 @@ int sys_enter(u64 *context)
 	state->s_dev = 0;
 	state->file_kind = FILE_OTHER;
 	state->open_flags = 0;
-	state->name_pointer = argument(regs, call->name_argument);
-	state->offset = call->offset_argument ? (s64)argument(regs, call->offset_argument) : -1;
+	state->name_pointer = argument(regs, call->name_argument, narrow);
+	state->offset = call->offset_argument ? (s64)argument(regs, call->offset_argument, narrow) : -1;
+	if (call->offset_high_argument)
+		state->offset |= argument(regs, call->offset_high_argument, narrow) << 32;
 	if (call->flags & CALL_OFFSET_POINTERS)
-		state->offset = pointed_offset(state->offset);
-	if (call->flags & CALL_VECTOR) {
-		struct vector_sum sum = { .address = argument(regs, call->vector_argument) };
-
-		bpf_loop(argument(regs, call->length_argument), add_vector, &sum, 0);
-		state->requested = sum.bytes;
-	} else {
-		state->requested = argument(regs, call->length_argument);
-	}
+		state->offset = pointed_offset(state->offset, call->pointed_bytes);
+	state->requested = argument(regs, call->length_argument, narrow);
+	if (call->length_high_argument)
+		state->requested |= argument(regs, call->length_high_argument, narrow) << 32;
+	if (call->flags & CALL_VECTOR)
+		add_vectors(state, argument(regs, call->vector_argument, narrow), state->requested, narrow);
 	if (call->flags & CALL_TWO_FILES) {
-		s64 offset = call->second_offset_argument ? (s64)argument(regs, call->second_offset_argument) : 0;
+		s64 offset = call->second_offset_argument ? (s64)argument(regs, call->second_offset_argument, narrow) : 0;
 
-		note_second_file(state, task, call->second_op, argument(regs, call->second_fd_argument),
-				 pointed_offset(offset));
+		note_second_file(state, task, call->second_op, argument(regs, call->second_fd_argument, narrow),
+				 pointed_offset(offset, call->pointed_bytes));
 	}
 	if (call->fd_argument) {
-		state->fd = argument(regs, call->fd_argument);
+		state->fd = argument(regs, call->fd_argument, narrow);
 		resolve(state, task, state->fd);
 		if (call->asked_argument)
-			state->open_flags |= opened_as_asked(argument(regs, call->asked_argument));
+			state->open_flags |= opened_as_asked(argument(regs, call->asked_argument, narrow));
 		state->positioned = !(call->flags & CALL_FILE_POSITION && state->offset == -1);
 		if (!state->positioned && state->file_kind != FILE_OTHER)
 			state->offset = READ_FIELD((struct file *)state->known_file, f_pos);
@@ -262,16 +306,19 @@ int sys_enter(u64 *context)
 		sample_write(state, task, regs);
 	if (call->flags & CALL_CHANGES_FDS)
 		descriptors_changed();
-	if (call->op == OP_MSYNC && argument(regs, 3) & MSYNC_ASYNC)
+	if (call->op == OP_MSYNC && argument(regs, 3, narrow) & MSYNC_ASYNC)
 		state->op = OP_MSYNC_ASYNC;
-	if (call->op == OP_FALLOCATE && argument(regs, 2) & FALLOCATE_PUNCH_HOLE)
+	if (call->op == OP_FALLOCATE && argument(regs, 2, narrow) & FALLOCATE_PUNCH_HOLE)
 		state->op = OP_DISCARD_RANGE;
 	else if (call->op == OP_DISCARD_RANGE)
-		note_range(state, argument(regs, 3));
+		note_range(state, argument(regs, 3, narrow));
 	if (call->op == OP_IO_SUBMIT || call->op == OP_IO_GETEVENTS) {
-		state->list_pointer = argument(regs, call->op == OP_IO_SUBMIT ? 3 : 4);
-		if (call->op == OP_IO_SUBMIT)
+		state->list_pointer = argument(regs, call->op == OP_IO_SUBMIT ? 3 : 4, narrow);
+		if (call->op == OP_IO_SUBMIT) {
+			if (narrow)
+				state->requested = (s32)state->requested;
 			submit_iocbs(state);
+		}
 	}
 	return 0;
 }
@@ -356,6 +403,17 @@ static always_inline int joins_group(struct task_state *state, struct pt_regs *r
 	return 1;
 }
 
+/* The kernel has read the iovecs by now, so that they are in memory; those of every vectored call are at 2 and 3. */
+static never_inline int vectors_again(struct task_state *state, struct pt_regs *regs)
+{
+	u8 narrow = state->narrow;
+
+	add_vectors(state, argument(regs, 2, narrow), argument(regs, 3, narrow), narrow);
+	if (state->vectors_unread)
+		count_undecoded(UNDECODED_VECTORS, 1);
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
@@ -372,9 +430,19 @@ int sys_exit(u64 *context)
 	account(state, now);
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->submitted_kind = FILE_OTHER;
+	if (state->undecoded) {
+		if (returned != -NO_SUCH_CALL)
+			count_undecoded(state->undecoded - 1, 1);
+		state->undecoded = 0;
+	}
 	if (!state->op)
 		return 0;
 	task = bpf_get_current_task_btf();
+	if (state->vectors_unread && returned > 0)
+		vectors_again(state, regs);
+	/* A 32-bit call cannot return the position: it is put into memory. */
+	if (state->narrow && state->op == OP_LSEEK && !returned && state->file_kind != FILE_OTHER)
+		returned = READ_FIELD((struct file *)state->known_file, f_pos);
 	if (state->arguments_later) {
 		state->requested = regs->dx;
 		state->offset = regs->r10;
@@ -435,8 +503,8 @@ int sys_exit(u64 *context)
 		send_name(state, task, now, returned);
 	if (state->call_flags & CALL_TWO_FILES && state->second.op)
 		add_async(state, &state->second, now, returned);
-	if (state->op == OP_IO_SUBMIT && returned < (s64)state->requested)
-		withdraw_iocbs(state, returned);
+	if (state->op == OP_IO_SUBMIT)
+		settle_iocbs(state, returned);
 	if (state->op == OP_IO_GETEVENTS && returned > 0)
 		reap_iocbs(state, returned);
 	state->op = 0;

@@ -31,6 +31,7 @@ enum {
 	URING_READ_MULTISHOT = 49,
 	URING_READV_FIXED = 60,
 	URING_WRITEV_FIXED = 61,
+	URING_LAST_KNOWN = 62, /* of Linux 6.18: what came later may move data */
 };
 enum { URING_FIXED_FILE = 1, URING_FSYNC_DATASYNC = 1 };
 
@@ -53,23 +54,48 @@ static always_inline u16 op_of_uring(struct io_kiocb *request)
 	case URING_READ_MULTISHOT: return OP_URING_OTHER;
 	case URING_CLOSE: descriptors_changed(); return 0;
 	}
-	return 0;
+	return READ_FIELD(request, opcode) > URING_LAST_KNOWN ? OP_URING_OTHER : 0;
+}
+
+/* Whether a request's iovecs are those of a 32-bit process. */
+static always_inline u32 is_narrow(struct io_kiocb *request)
+{
+	struct io_ring_ctx *ring_context;
+	u64 value = 0;
+	u64 offset, shifted;
+
+	if (!FIELD_EXISTS(request->ctx->compat))
+		return 0;
+	ring_context = READ_FIELD(request, ctx);
+	offset = FIELD_BYTE_OFFSET(ring_context->compat);
+	switch (FIELD_BYTE_SIZE(ring_context->compat)) {
+	case 1: bpf_probe_read_kernel(&value, 1, (char *)ring_context + offset); break;
+	case 2: bpf_probe_read_kernel(&value, 2, (char *)ring_context + offset); break;
+	case 4: bpf_probe_read_kernel(&value, 4, (char *)ring_context + offset); break;
+	default: bpf_probe_read_kernel(&value, 8, (char *)ring_context + offset); break;
+	}
+	shifted = value << FIELD_LSHIFT(ring_context->compat);
+	return (shifted >> FIELD_RSHIFT(ring_context->compat)) != 0;
 }
 
 /* Bytes asked for, while the request still holds what the process wrote. */
-static always_inline u64 uring_length(struct io_kiocb *request)
+static always_inline u64 uring_length(struct task_state *state, struct io_kiocb *request)
 {
 	u32 length = READ_FIELD((struct io_rw *)request, len);
-	struct vector_sum sum = {};
+	u64 of_call = state->requested;
+	u64 sum;
 
 	switch (READ_FIELD(request, opcode)) {
 	case URING_READV:
 	case URING_WRITEV:
 	case URING_READV_FIXED:
 	case URING_WRITEV_FIXED:
-		sum.address = READ_FIELD((struct io_rw *)request, addr);
-		bpf_loop(length, add_vector, &sum, 0);
-		return sum.bytes;
+		add_vectors(state, READ_FIELD((struct io_rw *)request, addr), length, is_narrow(request));
+		sum = state->requested;
+		/* Requests are submitted inside a call. */
+		state->requested = of_call;
+		state->vectors_unread = 0;
+		return sum;
 	}
 	return length;
 }
@@ -109,8 +135,10 @@ static never_inline int sample_uring(struct io_kiocb *request, struct task_struc
 		.fd = call->fd,
 		.op = call->op,
 		.file_kind = FILE_OTHER,
-		.is_vectored = opcode == URING_WRITEV || opcode == URING_WRITEV_FIXED,
 	};
+
+	if (opcode == URING_WRITEV || opcode == URING_WRITEV_FIXED)
+		write.vectors = is_narrow(request) ? VECTORS_OF_32_BIT : VECTORS_OF_64_BIT;
 
 	if (!file)
 		file = file_of(task, call->fd);
@@ -137,7 +165,7 @@ static never_inline int submitted(struct io_kiocb *request)
 	if (!call.op)
 		return 0;
 	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE)
-		call.requested = uring_length(request);
+		call.requested = uring_length(state, request);
 	/* Its bios, if it is issued here and now, carry this file's data. */
 	state->submitted_kind = FILE_OF_REQUEST;
 	state->submitted_request = key;
@@ -209,6 +237,8 @@ static never_inline int completed(struct io_kiocb *request, s64 result)
 			call->open_flags |= opened_as_asked(READ_FIELD((struct io_rw *)request, kiocb.ki_flags));
 		}
 		add_async(state, call, bpf_ktime_get_ns(), result);
+	} else if (result > 0) {
+		count_undecoded(UNDECODED_REQUESTS, 1);
 	}
 	bpf_map_delete_elem(&uring_pending, &key);
 	return 0;

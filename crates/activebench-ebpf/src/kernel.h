@@ -11,7 +11,11 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long r9, r8, r10, dx, si, di;
+	unsigned long bp, bx, cx, r9, r8, r10, dx, si, di;
+};
+
+struct thread_info {
+	u32 status;
 };
 
 struct super_block {
@@ -57,6 +61,7 @@ struct mm_struct {
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	struct mm_struct *mm;
 	int exit_code;
@@ -97,8 +102,13 @@ struct io_worker {
 	struct io_wq_work *cur_work;
 };
 
+struct io_ring_ctx {
+	unsigned compat : 1; /* made by a 32-bit call: so are its iovecs */
+};
+
 struct io_kiocb {
 	struct file *file;
+	struct io_ring_ctx *ctx;
 	u8 opcode;
 	u64 flags;
 	struct io_cqe cqe;
@@ -178,6 +188,10 @@ enum pageflags { PG_head = 6 };
 
 /* Stable since long, or part of the ABI. */
 enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, OP_WRITE_ZEROES = 9 };
+/* Of a task's thread_info: it is in a 32-bit call (TS_COMPAT). Of a call's number: the x32 ABI. */
+enum { IN_32_BIT_CALL = 2, X32_CALL = 0x40000000, NO_SUCH_CALL = 38 /* ENOSYS */ };
+/* A call with more iovecs is refused as a whole (UIO_MAXIOV). */
+enum { MOST_VECTORS = 1024 };
 enum { PF_IO_WORKER = 0x00000010, PF_KTHREAD = 0x00200000 };
 enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };

@@ -32,7 +32,15 @@ struct io_event {
 };
 
 enum { IOCB_PREAD = 0, IOCB_PWRITE = 1, IOCB_FSYNC = 2, IOCB_FDSYNC = 3, IOCB_PREADV = 7, IOCB_PWRITEV = 8 };
-enum { IOCBS_PER_CALL = 65536 };
+/*
+ * What one call may cost us, whatever lists the process hands over: so many iovecs, or requests, each of which
+ * costs as much as so many iovecs. Requests past it are counted as not decoded if the kernel takes them.
+ */
+enum { WALK_STEPS = 65536, IOCB_STEPS = 16, MOST_IOCBS = WALK_STEPS / IOCB_STEPS };
+/* From so many steps on a walk is long, and timed. */
+enum { LONG_WALK = 1024, LONG_WALK_IOCBS = LONG_WALK / IOCB_STEPS };
+/* Events that one call returns: all were requests of ours. */
+enum { EVENTS_PER_CALL = 65536 };
 
 struct {
 	MAP_UINT(type, MAP_HASH);
@@ -45,7 +53,21 @@ struct {
 struct list_walk {
 	u64 address;
 	u32 first;
+	u32 narrow; /* a list of 32-bit addresses */
 };
+
+/* The address at a place of a list; not 0 where it is not in memory. */
+static always_inline long read_address(struct list_walk *walk, u32 index, u64 *address)
+{
+	u32 half = 0;
+	long error;
+
+	if (!walk->narrow)
+		return bpf_probe_read_user(address, sizeof(*address), (void *)(walk->address + index * 8ull));
+	error = bpf_probe_read_user(&half, sizeof(half), (void *)(walk->address + index * 4ull));
+	*address = half;
+	return error;
+}
 
 static always_inline u16 op_of_iocb(u16 opcode)
 {
@@ -69,14 +91,16 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	struct async_call call = {};
 	struct async_call *before;
 
-	if (!state)
+	if (!state || state->steps_left < IOCB_STEPS)
 		return 1;
-	if (bpf_probe_read_user(&key.iocb, sizeof(key.iocb), (void *)(walk->address + index * 8)) ||
-	    bpf_probe_read_user(&iocb, sizeof(iocb), (void *)key.iocb))
+	state->steps_left -= IOCB_STEPS;
+	if (read_address(walk, index, &key.iocb) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)key.iocb))
 		return 1;
 	call.op = op_of_iocb(iocb.opcode);
-	if (!call.op)
+	if (!call.op) {
+		state->read_iocbs++;
 		return 0;
+	}
 	key.tgid = task->tgid;
 	call.start_ns = state->start_ns;
 	call.fd = iocb.fd;
@@ -97,10 +121,17 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	if (call.op == OP_AIO_READ || call.op == OP_AIO_WRITE)
 		call.open_flags |= opened_as_asked(iocb.rw_flags);
 	if (iocb.opcode == IOCB_PREADV || iocb.opcode == IOCB_PWRITEV) {
-		struct vector_sum sum = { .address = iocb.buffer };
+		u32 count = iocb.bytes;
 
-		bpf_loop(iocb.bytes, add_vector, &sum, 0);
-		call.requested = sum.bytes;
+		if (count <= MOST_VECTORS) {
+			if (count > state->steps_left)
+				return 1;
+			state->steps_left -= count;
+		}
+		add_vectors(state, iocb.buffer, count, walk->narrow);
+		if (state->vectors_unread)
+			return 1;
+		call.requested = state->requested;
 	} else {
 		call.requested = iocb.bytes;
 	}
@@ -118,7 +149,7 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 			.fd = call.fd,
 			.op = call.op,
 			.file_kind = call.file_kind,
-			.is_vectored = iocb.opcode == IOCB_PWRITEV,
+			.vectors = iocb.opcode != IOCB_PWRITEV ? 0 : walk->narrow ? VECTORS_OF_32_BIT : VECTORS_OF_64_BIT,
 		};
 
 		take_payload(&write);
@@ -133,14 +164,26 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		count_made(CLASS_CALLS);
 		count_lost(CLASS_CALLS, 1);
 	}
+	state->read_iocbs++;
 	return 0;
 }
 
 static never_inline int submit_iocbs(struct task_state *state)
 {
-	struct list_walk walk = { .address = state->list_pointer };
+	struct list_walk walk = { .address = state->list_pointer, .narrow = state->narrow };
+	u64 number = state->requested;
+	u32 timed = is_timed();
 
-	bpf_loop(state->requested > IOCBS_PER_CALL ? IOCBS_PER_CALL : state->requested, submit_iocb, &walk, 0);
+	state->read_iocbs = 0;
+	state->steps_left = WALK_STEPS;
+	/* A negative number is refused. */
+	if ((s64)number > 0)
+		bpf_loop(number > MOST_IOCBS ? MOST_IOCBS : number, submit_iocb, &walk, 0);
+	if (state->steps_left <= WALK_STEPS - LONG_WALK)
+		count_walk(state->start_ns, timed);
+	/* Iovecs were added up there; this is the call itself. */
+	state->requested = number;
+	state->vectors_unread = 0;
 	/* The call itself has no file. */
 	state->ino = 0;
 	state->s_dev = 0;
@@ -153,19 +196,37 @@ static long withdraw_iocb(u32 index, struct list_walk *walk)
 {
 	struct aio_key key = { .tgid = bpf_get_current_task_btf()->tgid };
 
-	if (bpf_probe_read_user(&key.iocb, sizeof(key.iocb), (void *)(walk->address + (walk->first + index) * 8)))
+	if (read_address(walk, walk->first + index, &key.iocb))
 		return 1;
 	bpf_map_delete_elem(&aio_pending, &key);
 	return 0;
 }
 
-/* Forgets the requests that the kernel did not take. */
-static never_inline int withdraw_iocbs(struct task_state *state, s64 taken)
-{
-	struct list_walk walk = { .address = state->list_pointer, .first = taken > 0 ? taken : 0 };
-	u64 left = state->requested - walk.first;
+/* Walks a list of requests, and times a long walk. */
+#define walk_timed(count, step, walk)                       \
+	({                                                  \
+		u32 count_ = (count);                       \
+		u32 timed_ = is_timed();                    \
+		u64 since_ = count_ < LONG_WALK_IOCBS ? 0 : bpf_ktime_get_ns(); \
+		bpf_loop(count_, (step), (walk), 0);        \
+		if (since_)                                 \
+			count_walk(since_, timed_);         \
+	})
 
-	bpf_loop(left > IOCBS_PER_CALL ? IOCBS_PER_CALL : left, withdraw_iocb, &walk, 0);
+/* Forgets the requests that the kernel did not take, and counts those that it took and that are not remembered. */
+static never_inline int settle_iocbs(struct task_state *state, s64 taken)
+{
+	struct list_walk walk = {
+		.address = state->list_pointer,
+		.first = taken > 0 ? taken : 0,
+		.narrow = state->narrow,
+	};
+	u32 read = state->read_iocbs;
+
+	if (walk.first > read)
+		count_undecoded(UNDECODED_IOCBS, walk.first - read);
+	else if (walk.first < read)
+		walk_timed(read - walk.first, withdraw_iocb, &walk);
 	return 0;
 }
 
@@ -195,7 +256,7 @@ static never_inline int reap_iocbs(struct task_state *state, s64 count)
 {
 	struct list_walk walk = { .address = state->list_pointer };
 
-	bpf_loop(count > IOCBS_PER_CALL ? IOCBS_PER_CALL : count, reap_iocb, &walk, 0);
+	walk_timed(count > EVENTS_PER_CALL ? EVENTS_PER_CALL : count, reap_iocb, &walk);
 	return 0;
 }
 

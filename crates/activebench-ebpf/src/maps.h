@@ -50,10 +50,33 @@ u64 births __attribute__((aligned(64))); /* apart from what every open file chan
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
-	MAP_UINT(max_entries, 512);
+	MAP_UINT(max_entries, CALLS_OF_64_BIT + CALLS_OF_32_BIT);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct call_description);
 } call_descriptions SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, UNDECODED_COUNT);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} undecoded SEC(".maps");
+
+/* Time spent in long walks, by whether the kernel timed the program (1) or not (0): user space times programs in slices,
+ * for which walks are too long and too few. It says in `timing` that a slice runs. */
+struct {
+	MAP_UINT(type, MAP_PERCPU_ARRAY);
+	MAP_UINT(max_entries, 2);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} walk_ns SEC(".maps");
+
+struct {
+	MAP_UINT(type, MAP_ARRAY);
+	MAP_UINT(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} timing SEC(".maps");
 
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
@@ -124,6 +147,33 @@ static always_inline void count_inferred(u32 record_class)
 
 	if (counter)
 		__sync_fetch_and_add(&counter->inferred, 1);
+}
+
+static always_inline void count_undecoded(u32 path, u64 calls)
+{
+	u64 *count = bpf_map_lookup_elem(&undecoded, &path);
+
+	if (count)
+		__sync_fetch_and_add(count, calls);
+}
+
+static always_inline u32 is_timed(void)
+{
+	u32 zero = 0;
+	u32 *timed = bpf_map_lookup_elem(&timing, &zero);
+
+	return timed && *timed;
+}
+
+/* `timed` is from the start of the walk. */
+static never_inline int count_walk(u64 since_ns, u32 timed)
+{
+	u32 key = timed != 0;
+	u64 *sum = bpf_map_lookup_elem(&walk_ns, &key);
+
+	if (sum)
+		__sync_fetch_and_add(sum, bpf_ktime_get_ns() - since_ns);
+	return 0;
 }
 
 static always_inline void count_looked_up(void)

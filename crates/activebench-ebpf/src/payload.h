@@ -25,6 +25,8 @@ struct {
 /* Set before loading: the time between two samples of a CPU; 0 for no samples. */
 const volatile u64 payload_period_ns = 0;
 
+enum { VECTORS_OF_64_BIT = 1, VECTORS_OF_32_BIT = 2 };
+
 /* A write, and where its data lies. */
 struct payload_write {
 	u64 at_ns;
@@ -37,7 +39,7 @@ struct payload_write {
 	s32 fd;
 	u16 op;
 	u8 file_kind;
-	u8 is_vectored; /* the address is that of iovecs: the first one is sampled */
+	u8 vectors; /* the address is that of iovecs, of which the first one is sampled: VECTORS_*, or 0 */
 };
 
 /* Reads what is written; gives the bytes. Memory that is not there yet is not made present for
@@ -47,7 +49,7 @@ static never_inline u32 read_payload(struct payload_record *record, struct paylo
 	u64 vector[2] = { write->address, write->requested };
 	u64 bytes;
 
-	if (write->is_vectored && bpf_probe_read_user(vector, sizeof(vector), (void *)write->address))
+	if (write->vectors && read_vector(write->address, write->vectors == VECTORS_OF_32_BIT, vector))
 		return 0;
 	bytes = vector[1];
 	if (bytes > PAYLOAD_BYTES)

@@ -34,6 +34,7 @@ struct batch_header {
 enum {
 	OP_FIRST_WRITE = 5, /* write, pwrite, writev, pwritev */
 	OP_LAST_WRITE = 8,
+	OP_LSEEK = 9,
 	OP_MSYNC = 15,
 	OP_FALLOCATE = 21,
 	OP_IO_SUBMIT = 29,
@@ -211,6 +212,16 @@ struct payload_record {
 	u8 data[PAYLOAD_BYTES];
 };
 
+/* I/O that is seen and cannot be decoded, with a number for each kind: user space names it. */
+enum undecoded_path {
+	UNDECODED_IOCBS,   /* requests that the kernel took and that could not be read, or were past a call's budget */
+	UNDECODED_VECTORS, /* calls that moved data between iovecs that could not be read */
+	UNDECODED_32_BIT,  /* 32-bit calls without a description of their arguments */
+	UNDECODED_X32,     /* calls of the x32 ABI */
+	UNDECODED_REQUESTS, /* requests of io_uring that moved data of a file that was not found */
+	UNDECODED_COUNT,
+};
+
 /* Counted whether or not a record gets out. */
 struct record_counters {
 	u64 made;
@@ -231,6 +242,9 @@ struct cache_batch {
 	struct batch_header header;
 	struct cache_record records[CACHE_BATCH];
 };
+
+/* Numbers of 32-bit calls are described from here on, those of 64-bit calls below. */
+enum { CALLS_OF_64_BIT = 512, CALLS_OF_32_BIT = 512 };
 
 /* What a system call number means; arguments are numbered from 1, 0 means none. */
 enum {
@@ -256,6 +270,10 @@ struct call_description {
 	u8 second_fd_argument;
 	u8 second_offset_argument;
 	u8 asked_argument;      /* RWF_* */
+	u8 offset_high_argument; /* the upper half of the offset, for 32-bit calls */
+	u8 length_high_argument;
+	u8 pointed_bytes;       /* of an offset that is given by address: 0 for 8, or 4 */
+	u8 undecoded;           /* 1 for a call that may move data and is only counted */
 	u8 padding;
 };
 
@@ -345,7 +363,10 @@ struct task_state {
 	 * when there are none or several files. */
 	u8 submitted_kind;
 	u8 positioned; /* data moves at an offset that the call names, and the file position stays */
-	u8 padding[4];
+	u8 narrow;     /* a 32-bit call */
+	u8 undecoded;  /* the path of a call that is only counted, and one */
+	u8 vectors_unread; /* its iovecs are not in memory before the kernel reads them */
+	u8 padding;
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;
@@ -359,7 +380,7 @@ struct task_state {
 	u32 between_ns;
 	u32 step_ns;
 	u32 random;
-	u32 more_padding;
+	u32 read_iocbs; /* requests of the io_submit in flight that are remembered */
 	u64 name_pointer;
 	/* Where the call keeps its list: of iocbs, of events. */
 	u64 list_pointer;
@@ -377,7 +398,7 @@ struct task_state {
 	u32 submitted_s_dev;
 	/* Of the records that have not left yet. */
 	u32 estimated;
-	u32 last_padding;
+	u32 steps_left; /* that the io_submit in flight may cost */
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;

@@ -61,7 +61,7 @@ pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines)
         }
         None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
     };
-    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage.probes);
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
     let (mut phases, mut run_facts) = activebench_facts::resolve_phases(reader, manifest, &folded, phases)
         .context("cannot compute facts from the recorded events")?;
     let profiles = activebench_facts::profile_phases(reader, manifest, activity, &mut phases, &mut run_facts)

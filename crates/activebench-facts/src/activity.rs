@@ -26,7 +26,7 @@ use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
 
 use crate::undecoded_io::Undecoded;
-use activebench_model::coverage::{BlindPath, ProbeStatus};
+use activebench_model::coverage::{BlindPath, Coverage};
 use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
 pub(crate) use tasks::Stub;
@@ -58,8 +58,8 @@ impl Folded {
     ///
     /// A mapping counts where it can carry a benchmark's data: on a file that the tree opened for writing or that a
     /// phase names. Neither is true of mapped programs and libraries.
-    pub fn blind_paths(&self, phases: &[Phase], probes: &[ProbeStatus]) -> Vec<BlindPath> {
-        self.undecoded.paths(&self.activity, phases, probes)
+    pub fn blind_paths(&self, phases: &[Phase], coverage: &Coverage) -> Vec<BlindPath> {
+        self.undecoded.paths(&self.activity, phases, coverage)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{FileId, Op, PlainCall, open_bits};
-use activebench_model::coverage::{BlindPath, ProbeStatus};
+use activebench_model::coverage::{BlindPath, Coverage};
 use activebench_model::hook::Hook;
 use activebench_model::phase::Phase;
 
@@ -28,14 +28,16 @@ impl Undecoded {
     }
 
     /// See [`Folded::blind_paths`](crate::Folded::blind_paths).
-    pub(crate) fn paths(self, activity: &Activity, phases: &[Phase], probes: &[ProbeStatus]) -> Vec<BlindPath> {
-        let mut counted = vec![("io_uring splice or multishot", self.uring_other)];
+    pub(crate) fn paths(self, activity: &Activity, phases: &[Phase], coverage: &Coverage) -> Vec<BlindPath> {
+        let probes = &coverage.probes;
+        let mut counted = vec![("io_uring splice, multishot or device commands", self.uring_other)];
         if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {
             counted.push(("io_uring", self.uring_enter));
         }
         counted.push(("mmap", data_mappings(activity, phases)));
         counted.retain(|(_, calls)| *calls > 0);
-        counted.into_iter().map(|(path, calls)| BlindPath { path: path.to_owned(), calls }).collect()
+        let counted = counted.into_iter().map(|(path, calls)| BlindPath { path: path.to_owned(), calls });
+        counted.chain(coverage.undecoded.iter().cloned()).collect()
     }
 }
 

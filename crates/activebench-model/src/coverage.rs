@@ -17,6 +17,10 @@ pub struct Coverage {
     pub probes: Vec<ProbeStatus>,
     /// I/O of the tree that no probe decodes, by path, with the number of calls.
     pub blind_paths: Vec<BlindPath>,
+    /// I/O that the kernel programs saw and could not decode, as counted during the run; part of `blind_paths`, which
+    /// every judgement computes anew. What moved that way is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecoded: Vec<BlindPath>,
     /// One entry per record class: the account of its records.
     pub records: BTreeMap<RecordClass, RecordAccount>,
     /// How the event log was kept; `None` from an activebench that did not record it.

@@ -21,7 +21,7 @@ pub use records::{
 };
 pub use tables::{
     AioKey, AsyncCall, BioOwner, BlockBatch, CacheBatch, CallDescription, IssuedRequest, Membership, RecordCounters,
-    TaskState,
+    TaskState, UNDECODED_PATHS,
 };
 
 /// Returns the name of the C struct, the size, and each field's name and offset, of every layout.

@@ -3,6 +3,15 @@
 use crate::layout::shared;
 use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallRecord};
 
+/// Names of the blind paths that the kernel side counts, in the order of `enum undecoded_path`.
+pub const UNDECODED_PATHS: [&str; 5] = [
+    "libaio requests in lists too long or unreadable",
+    "vectored calls with unreadable iovecs",
+    "32-bit calls that are not decoded",
+    "x32 calls",
+    "io_uring requests without a file",
+];
+
 shared! {
     /// Kernel counters of one class on one CPU.
     RecordCounters / "record_counters" {
@@ -42,6 +51,14 @@ shared! {
         second_offset_argument: u8,
         /// Flags of this call itself: `RWF_*`.
         asked_argument: u8,
+        /// Upper half of the offset, in 32-bit calls.
+        offset_high_argument: u8,
+        /// Upper half of the length, in 32-bit calls.
+        length_high_argument: u8,
+        /// Size of an offset that is passed by address: 4, or 0 for 8 bytes.
+        pointed_bytes: u8,
+        /// 1 for a call that may move data and is only counted, as a blind path.
+        undecoded: u8,
         /// Zero.
         padding: u8,
     }
@@ -216,8 +233,14 @@ shared! {
         submitted_kind: u8,
         /// 1 if the call states the offset of its data.
         positioned: u8,
+        /// 1 for a 32-bit call.
+        narrow: u8,
+        /// Number of the blind path of the call in flight, plus 1; 0 if the call is decoded.
+        undecoded: u8,
+        /// 1 if the iovecs of the call in flight could not be read at its entry.
+        vectors_unread: u8,
         /// Zero.
-        padding: [u8; 4],
+        padding: u8,
         /// The last file that was looked up.
         known_file: u64,
         /// Its inode.
@@ -238,8 +261,8 @@ shared! {
         step_ns: u32,
         /// State of the random numbers that set the distance between samples.
         random: u32,
-        /// Zero.
-        more_padding: u32,
+        /// Stored requests of the `io_submit` in flight.
+        read_iocbs: u32,
         /// Path argument.
         name_pointer: u64,
         /// List of iocbs or of events.
@@ -264,8 +287,8 @@ shared! {
         submitted_s_dev: u32,
         /// Waiting records whose entry was not timed.
         estimated: u32,
-        /// Zero.
-        last_padding: u32,
+        /// Remaining steps of the `io_submit` in flight.
+        steps_left: u32,
         /// Off CPU, not runnable.
         blocked_ns: u64,
         /// The part of `blocked_ns` in I/O wait.

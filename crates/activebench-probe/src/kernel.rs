@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::coverage::{Backend, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
+use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, bytes_of, syscalls,
+    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, UNDECODED_PATHS, bytes_of, syscalls,
 };
 use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -33,7 +33,7 @@ use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map};
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
-use crate::run_time::{RunTimeMeter, program_info};
+use crate::run_time::{RunTimeMeter, Walks, program_info};
 use crate::sampling::Sampler;
 use crate::store::{LiveFigures, RecordStore};
 use crate::symbols;
@@ -300,7 +300,7 @@ impl Probe {
         // SAFETY: key and value live until the end of this function and have the sizes of the map's.
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
-        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?)?);
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, Walks::take(&mut self.ebpf)?)?);
         self.cpu_at_start_ns = Some(own_cpu_ns());
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {
@@ -388,6 +388,7 @@ impl Probe {
             backend: Backend::Bpf,
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
+            undecoded: self.undecoded()?,
             records,
             overhead: Overhead { observer_cpu_ns, bpf_run_ns, run_ns },
             other_tracers: None,
@@ -463,6 +464,21 @@ impl Probe {
             accounts.insert(RecordClass::Malformed, account);
         }
         Ok(accounts)
+    }
+
+    /// Returns what the kernel side saw and could not decode.
+    fn undecoded(&mut self) -> Result<Vec<BlindPath>, ProbeError> {
+        let failed = |error| map_error("undecoded", &error);
+        let counts: PerCpuArray<_, u64> =
+            PerCpuArray::try_from(map_of(&mut self.ebpf, "undecoded")?).map_err(failed)?;
+        let mut paths = Vec::new();
+        for (number, path) in (0..).zip(UNDECODED_PATHS) {
+            let calls = counts.get(&number, 0).map_err(failed)?.iter().sum();
+            if calls > 0 {
+                paths.push(BlindPath { path: path.to_owned(), calls });
+            }
+        }
+        Ok(paths)
     }
 
     /// Returns copies of the descriptors of the attached programs, for use in another thread.

@@ -1,7 +1,7 @@
 //! The observation of one run: its records and their account.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use activebench_model::call::FileKind;
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{KernelClass, PayloadEvent, TaskEvent};
+use activebench_model::event::{KernelClass, PayloadEvent, TaskEvent, TaskEventKind};
 use activebench_model::event_kinds;
 use activebench_model::log::Totals;
 use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
+use activebench_probe_abi::TaskRecord;
 use activebench_probe_abi::decode::KernelEvent;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,22 @@ struct Index {
     coverage: Coverage,
 }
 
+/// Returns the first task with the ids of the kernel's records, which are those of the initial PID namespace. In another
+/// one ours differ, and the first record of the tree names its first process.
+fn root_in_kernel_ids(root: TaskEvent, kept: &KeptRecords) -> TaskEvent {
+    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
+    const INITIAL: &str = "pid:[4026531836]";
+    if fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL) {
+        return root;
+    }
+    let records = kept.chunks::<TaskRecord>(KernelClass::Tasks).filter_map(Result::ok).flatten();
+    let Some(first) = records.min_by_key(|record| record.at_ns) else { return root };
+    let is_birth = TaskEvent::decode(KernelClass::Tasks, &first, &|_| false)
+        .is_some_and(|event| event.kind == TaskEventKind::Born);
+    let tgid = if is_birth { first.parent_tgid } else { first.tgid };
+    TaskEvent { tid: tgid, tgid, ..root }
+}
+
 /// An observation on its way to another process: its index is at the end of the memory.
 #[derive(Debug)]
 pub(crate) struct Handover {
@@ -72,6 +89,7 @@ impl Observation {
         coverage: Coverage,
     ) -> io::Result<Self> {
         let mut records = store.keep()?;
+        let root = root.map(|root| root_in_kernel_ids(root, &records));
         let (totals, samples) = (store.totals(), payload.events().to_vec());
         let about = About { root, stacks, totals, samples, payload: records.add(payload.kept())? };
         Ok(Self { records, about, payload: payload.kept().to_vec(), coverage })

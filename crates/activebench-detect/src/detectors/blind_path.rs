@@ -12,8 +12,9 @@
 //!   answer. It does when it moved all the bytes that the tool reports while the clock ran; these then count as
 //!   observed. It also does when it moved next to nothing: AB201 judges such reads, AB301 and AB302 judge writes that
 //!   no sync inside the clock took to the device. Mappings of libraries and programs do not count.
-//! - The process tree made calls into any other undecoded path. All claims of the run are unverifiable, because the
-//!   calls do not show which pass they belong to.
+//! - The process tree made calls into any other undecoded path: requests of io_uring without plain data, lists of
+//!   requests past the budget of a call, calls of the x32 ABI (docs/io-paths.md). All claims of the run are
+//!   unverifiable, because the calls do not show which pass they belong to.
 //!
 //! # When it is wrong
 //! A tool may use such a path outside its measurement.

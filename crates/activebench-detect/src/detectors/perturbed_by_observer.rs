@@ -23,7 +23,8 @@
 //! # When it is wrong
 //! Measuring run times slows every run of a program, so it is done in slices of 2 ms in every 100. The measured time
 //! includes a part of that cost, and excludes the kernel's cost of calling a program. In experiments the two
-//! cancelled out to a fifth.
+//! cancelled out to a fifth. A run that outlasts its slice counts with its whole time. Long walks over lists of
+//! requests are timed one by one.
 //!
 //! The share is that of the whole run. Short passes inside it may have been disturbed more, or less. Other tracers
 //! that do not use BPF (perf, ftrace, strace) are not seen.

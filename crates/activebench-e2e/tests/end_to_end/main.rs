@@ -23,6 +23,7 @@ mod limited_rates;
 mod limiter;
 mod mix;
 mod observation;
+mod odd_calls;
 mod orion;
 mod orion_study;
 mod paths;

@@ -45,6 +45,11 @@ impl Gap {
                 let lost = account.made.saturating_sub(account.received).max(account.lost);
                 Gap::Partial(format!("lost {lost} of {} {class} records", account.made))
             }
+            // What moved in calls that could not be decoded is unknown, and not zero.
+            Some(_) if class == RecordClass::Calls && !coverage.undecoded.is_empty() => {
+                let paths: Vec<&str> = coverage.undecoded.iter().map(|blind| blind.path.as_str()).collect();
+                Gap::Partial(format!("not decoded: {}", paths.join(", ")))
+            }
             Some(_) => Gap::None,
         }
     }
@@ -94,7 +99,7 @@ impl Gap {
 mod tests {
     use std::collections::BTreeMap;
 
-    use activebench_model::coverage::{ProbeStatus, RecordAccount};
+    use activebench_model::coverage::{BlindPath, ProbeStatus, RecordAccount};
     use activebench_model::log::{EventLog, LogCut};
 
     use super::*;
@@ -122,6 +127,21 @@ mod tests {
             coverage.records.extend(account.map(|account| (RecordClass::Cpu, account)));
             assert_eq!(Gap::of(&coverage, Hook::Switch, RecordClass::Cpu), expected);
         }
+    }
+
+    #[test]
+    fn calls_that_were_not_decoded_leave_a_gap_in_figures_of_calls_alone() {
+        let hook = |hook| ProbeStatus { hook, attached: true, why_not: None, missed: 0 };
+        let whole = RecordAccount { made: 9, received: 9, ..RecordAccount::default() };
+        let coverage = Coverage {
+            probes: vec![hook(Hook::SysExit), hook(Hook::Switch)],
+            records: BTreeMap::from([(RecordClass::Calls, whole), (RecordClass::Cpu, whole)]),
+            undecoded: vec![BlindPath { path: "x32 calls".to_owned(), calls: 2 }],
+            ..Coverage::default()
+        };
+        let of_calls = Gap::of(&coverage, Hook::SysExit, RecordClass::Calls);
+        assert_eq!(of_calls, Gap::Partial("not decoded: x32 calls".to_owned()));
+        assert_eq!(Gap::of(&coverage, Hook::Switch, RecordClass::Cpu), Gap::None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::story::*;
 use activebench_facts::evidence_phases;
 use activebench_model::activity::{Activity, StepKind};
 use activebench_model::call::{FileKind, Op, open_bits};
-use activebench_model::coverage::ProbeStatus;
+use activebench_model::coverage::{BlindPath, Coverage, ProbeStatus};
 use activebench_model::event::TaskEventKind;
 use activebench_model::hook::Hook;
 use activebench_model::phase::{Direction, Phase};
@@ -384,19 +384,29 @@ fn blind_paths_are_counted_where_they_carry_data() {
     story.call(Op::IoUringEnter, 9, -1, 1, 1);
     story.call(Op::UringOther, 3, -1, BLOCK, BLOCK as i64);
     let folded = story.folded();
-    let paths = |phases: &[Phase], probes: &[ProbeStatus]| -> Vec<(String, u64)> {
-        let paths = folded.blind_paths(phases, probes);
+    let paths = |phases: &[Phase], coverage: &Coverage| -> Vec<(String, u64)> {
+        let paths = folded.blind_paths(phases, coverage);
         paths.into_iter().map(|path| (path.path, path.calls)).collect()
     };
     let expect = |paths: Vec<(String, u64)>, expected: &[(&str, u64)]| {
         assert!(paths.iter().map(|(path, calls)| (path.as_str(), *calls)).eq(expected.iter().copied()), "{paths:?}");
     };
-    let uring = |attached| -> Vec<ProbeStatus> {
+    let uring = |attached| -> Coverage {
         let hook = |hook| ProbeStatus { hook, attached, why_not: None, missed: 0 };
-        vec![hook(Hook::UringSubmit), hook(Hook::UringComplete)]
+        Coverage { probes: vec![hook(Hook::UringSubmit), hook(Hook::UringComplete)], ..Coverage::default() }
     };
-    expect(paths(&[], &uring(true)), &[("io_uring splice or multishot", 1), ("mmap", 1)]);
-    expect(paths(&[], &uring(false)), &[("io_uring splice or multishot", 1), ("io_uring", 2), ("mmap", 1)]);
+    expect(paths(&[], &uring(true)), &[("io_uring splice, multishot or device commands", 1), ("mmap", 1)]);
+    expect(
+        paths(&[], &uring(false)),
+        &[("io_uring splice, multishot or device commands", 1), ("io_uring", 2), ("mmap", 1)],
+    );
+    // The kernel side counts what it sees and cannot decode.
+    let undecoded = vec![BlindPath { path: "32-bit calls that are not decoded".to_owned(), calls: 7 }];
+    let coverage = Coverage { undecoded, ..uring(true) };
+    expect(
+        paths(&[], &coverage),
+        &[("io_uring splice, multishot or device commands", 1), ("mmap", 1), ("32-bit calls that are not decoded", 7)],
+    );
     // A phase that reads the mapped file makes its mapping a data mapping.
     let paths = paths(&[read_phase(3, (0, 1))], &uring(true));
     assert_eq!(paths.last().map(|(_, calls)| *calls), Some(2));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::story::*;
 use activebench_facts::{fold_activity, profile_phases, resolve_phases, timelines};
 use activebench_model::call::{Call, Op, PlainCall};
+use activebench_model::coverage::Coverage;
 use activebench_model::event::{
     BlockAction, BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
 };
@@ -59,7 +60,7 @@ impl EventSource for Counting<'_> {
 fn readings(story: &Story, phases: Vec<Phase>, with_timelines: bool) -> BTreeMap<&'static str, u32> {
     let source = Counting { events: &story.events, readings: RefCell::default() };
     let folded = fold_activity(&source).expect("events in memory");
-    folded.blind_paths(&phases, &[]);
+    folded.blind_paths(&phases, &Coverage::default());
     let manifest = &story.manifest;
     let (mut phases, mut of_run) = resolve_phases(&source, manifest, &folded, phases).expect("events in memory");
     profile_phases(&source, manifest, &folded.activity, &mut phases, &mut of_run).expect("events in memory");

@@ -38,6 +38,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 backend: Backend::Bpf,
                 probes: vec![ProbeStatus { hook: Hook::SysEnter, attached: true, why_not: None, missed: 0 }],
                 blind_paths: Vec::new(),
+                undecoded: Vec::new(),
                 records: BTreeMap::from([
                     (RecordClass::BlockCompleted, whole(2_051)),
                     (RecordClass::Calls, whole(32_790)),

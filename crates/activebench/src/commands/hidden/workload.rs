@@ -4,6 +4,10 @@
 
 #![allow(clippy::print_stdout, reason = "a tool of the tests: a closed pipe may end it")]
 
+mod lists;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
+
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -50,6 +54,23 @@ pub(crate) enum Workload {
         /// The folder.
         folder: PathBuf,
     },
+    /// Makes calls with lists of iovecs and requests, up to numbers that the kernel refuses.
+    Lists {
+        /// The folder of the files.
+        folder: PathBuf,
+    },
+    /// Makes N system calls of each class as a 32-bit program does.
+    #[cfg(target_arch = "x86_64")]
+    Narrow {
+        /// Calls of each class.
+        #[arg(long, default_value_t = 100)]
+        count: u64,
+        /// Map a file with the call of the first kernels too.
+        #[arg(long)]
+        undecoded: bool,
+        /// The folder of the files.
+        folder: PathBuf,
+    },
     /// Writes a block and computes, again and again, in one thread, and writes a block and sleeps in another;
     /// prints as JSON what the kernel says that each thread took.
     Cpu {
@@ -92,6 +113,9 @@ impl Workload {
             Workload::Writes { mib, file } => writes(*mib, file),
             Workload::Syncs { count, by, file } => syncs(*count, *by, file),
             Workload::Calls { count, folder } => calls(*count, folder),
+            Workload::Lists { folder } => lists::run(folder),
+            #[cfg(target_arch = "x86_64")]
+            Workload::Narrow { count, undecoded, folder } => narrow::run(*count, folder, *undecoded),
             Workload::Cpu { rounds, ms, folder } => cpu(*rounds, Duration::from_millis(*ms), folder),
             Workload::Preads { count, threads, file } => preads(*count, *threads, file),
         }
