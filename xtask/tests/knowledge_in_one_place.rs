@@ -1,5 +1,7 @@
 //! Checks that knowledge has one place: names of benchmarks are in `activebench-tools` alone, and codes of detectors in
 //! the detectors' own files. Everybody else asks the adapter or the detector. Unit tests may name both.
+//!
+//! The files of a run directory, which may come from anybody, are opened in one place alone, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,4 +81,70 @@ fn detectors_are_named_by_their_own_files_alone() {
         }
     }
     assert!(named.is_empty(), "look the detector up by what it declares: {named:#?}");
+}
+
+/// Crates that run above the seam: they open devices, `/proc` and the files of the host, and no stored run.
+const ABOVE_THE_SEAM: [&str; 4] = ["activebench-host", "activebench-probe", "activebench-runner", "activebench-ebpf"];
+
+/// Sources that open files by a path, each with what they open.
+const OPENERS: [(&str, &str); 26] = [
+    ("activebench-record/src/folder.rs", "the files of run directories: the one place"),
+    ("activebench-bundle/src/reader.rs", "a bundle that the user named, and new files in our own folder"),
+    ("activebench-engine/src/acceptance.rs", "the acceptance file that the user named"),
+    ("activebench-engine/src/acceptance/record.rs", "the acceptance file in a new directory of ours"),
+    ("activebench-engine/src/bundle.rs", "the key that the user named"),
+    ("activebench-engine/src/bundle/redacted.rs", "this machine's host name"),
+    ("activebench-engine/src/ceiling.rs", "the output that the user named"),
+    ("activebench-engine/src/ceiling/counters.rs", "counters of the kernel"),
+    ("activebench-engine/src/ceiling/store.rs", "ceilings of this machine"),
+    ("activebench-engine/src/ceiling/tested_storage.rs", "the storage that is tested"),
+    ("activebench-engine/src/device_guard.rs", "devices"),
+    ("activebench-engine/src/named_devices.rs", "devices, and files of the command to run"),
+    ("activebench-engine/src/replication.rs", "logs in a new directory of ours"),
+    ("activebench-engine/src/replication/engine.rs", "what a replay of ours printed"),
+    ("activebench-engine/src/replication/scratch.rs", "files of ours on the target"),
+    ("activebench-engine/src/replication/target.rs", "the target"),
+    ("activebench-engine/src/thresholds.rs", "the thresholds that the user named"),
+    ("activebench-engine/src/tool_files.rs", "files of the tool that ran"),
+    ("activebench-fixtures/src/host_tree.rs", "fixtures"),
+    ("activebench-fixtures/src/tool_case.rs", "fixtures"),
+    ("activebench/src/commands/accept.rs", "the template that the user named"),
+    ("activebench/src/commands/detectors.rs", "the manual pages"),
+    ("activebench/src/commands/hidden/made_up_run.rs", "a made-up run"),
+    ("activebench/src/commands/hidden/workload.rs", "files of a workload"),
+    ("activebench/src/commands/parse.rs", "the output that the user named"),
+    ("activebench/src/output.rs", "the reports that the user named"),
+];
+
+#[test]
+fn files_of_run_directories_are_opened_in_one_place() {
+    let opens = [
+        "fs::read(",
+        "fs::read_to_string(",
+        "fs::write(",
+        "fs::copy(",
+        "fs::rename(",
+        "fs::OpenOptions",
+        "File::open(",
+        "File::create(",
+        "File::create_new(",
+        "File::options(",
+        "OpenOptions::new(",
+        "fs::openat",
+        "fs::open(",
+        ".metadata()?.is_file()",
+    ];
+    let mut opened = Vec::new();
+    let mut unused: Vec<&str> = OPENERS.iter().map(|(path, _)| *path).collect();
+    for (path, code) in sources() {
+        if ABOVE_THE_SEAM.iter().any(|above| path.starts_with(above)) || !opens.iter().any(|open| code.contains(open)) {
+            continue;
+        }
+        unused.retain(|known| *known != path);
+        if !OPENERS.iter().any(|(known, _)| *known == path) {
+            opened.push(path);
+        }
+    }
+    assert!(opened.is_empty(), "open files of a run directory through `RunFolder`, others are listed: {opened:#?}");
+    assert!(unused.is_empty(), "these open nothing any more: {unused:#?}");
 }

@@ -1,5 +1,6 @@
 //! Writes a bundle: the same bytes for the same files. Nothing has its name until it is complete.
 
+use std::fmt;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -31,18 +32,35 @@ pub struct Source {
 /// Where a file's content comes from.
 #[derive(Debug)]
 pub enum Content {
-    /// A file on the disk, read twice: for its sum and for the archive.
-    Stored(PathBuf),
+    /// A stored file.
+    Stored(Stored),
     /// Bytes.
     Given(Vec<u8>),
+}
+
+/// A stored file, read twice: for its sum and for the archive. How it is opened is its owner's to know: a folder from
+/// somebody else may hold links.
+pub struct Stored {
+    /// Its path, for messages.
+    pub path: PathBuf,
+    /// Its SHA-256 as its owner checked it; `None` where it was not checked.
+    pub sha256: Option<String>,
+    /// Opens it.
+    pub open: Box<dyn Fn() -> io::Result<File>>,
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored").field("path", &self.path).field("sha256", &self.sha256).finish_non_exhaustive()
+    }
 }
 
 impl Source {
     fn open(&self) -> Result<Box<dyn Read + '_>, BundleError> {
         match &self.content {
-            Content::Stored(path) => match File::open(path) {
+            Content::Stored(stored) => match (stored.open)() {
                 Ok(file) => Ok(Box::new(file)),
-                Err(source) => Err(BundleError::Read { path: path.clone(), source }),
+                Err(source) => Err(BundleError::Read { path: stored.path.clone(), source }),
             },
             Content::Given(bytes) => Ok(Box::new(bytes.as_slice())),
         }
@@ -50,8 +68,16 @@ impl Source {
 
     fn path(&self) -> PathBuf {
         match &self.content {
-            Content::Stored(path) => path.clone(),
+            Content::Stored(stored) => stored.path.clone(),
             Content::Given(_) => PathBuf::from(&self.name),
+        }
+    }
+
+    /// Returns the sum that it must have, if that is known.
+    fn expected(&self) -> Option<&String> {
+        match &self.content {
+            Content::Stored(stored) => stored.sha256.as_ref(),
+            Content::Given(_) => None,
         }
     }
 
@@ -85,6 +111,9 @@ pub fn write(
     for source in &sources {
         check_name(&source.name).map_err(|_| BundleError::Name { name: source.name.clone() })?;
         let Passed { bytes, sha256 } = source.pass(&mut io::sink(), path)?;
+        if source.expected().is_some_and(|expected| *expected != sha256) {
+            return Err(BundleError::Changed { path: source.path() });
+        }
         manifest.files.push(BundledFile { name: source.name.clone(), bytes, sha256 });
     }
     let json = manifest.to_json().map_err(|error| BundleError::Encode { name: MANIFEST, why: error.to_string() })?;

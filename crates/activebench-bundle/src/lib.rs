@@ -24,7 +24,7 @@ mod manifest;
 mod reader;
 mod statement;
 
-pub use archive::{Content, Source, write};
+pub use archive::{Content, Source, Stored, write};
 pub use envelope::{PrivateKey, PublicKey};
 pub use error::{BundleError, Fault};
 pub use manifest::{BundleKind, BundleManifest, BundledFile, BundledRun, BundledTool, SCHEMA};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use activebench_bundle::{
     BundleError, BundleKind, BundleManifest, BundledRun, BundledTool, Content, Fault, Limits, PrivateKey, PublicKey,
-    SCHEMA, SignatureCheck, Source, Tests, Unpacked, is_bundle, unpack, write,
+    SCHEMA, SignatureCheck, Source, Stored, Tests, Unpacked, is_bundle, unpack, write,
 };
 use activebench_model::verdict::RunVerdict;
 use proptest::collection::vec;
@@ -35,6 +35,10 @@ fn described() -> BundleManifest {
         redacted: None,
         files: Vec::new(),
     }
+}
+
+fn stored(path: PathBuf, sha256: Option<String>) -> Stored {
+    Stored { path: path.clone(), sha256, open: Box::new(move || fs::File::open(&path)) }
 }
 
 fn sources() -> Vec<Source> {
@@ -155,9 +159,17 @@ fn nothing_is_overwritten_unasked_and_nothing_half_written_stays() {
     assert!(matches!(write(&link, false, described(), sources(), None), Err(BundleError::Exists { .. })));
     fs::remove_file(link).unwrap();
 
-    let gone = Source { name: "run/x".to_owned(), content: Content::Stored(folder.path().join("gone")) };
+    let gone = Source { name: "run/x".to_owned(), content: Content::Stored(stored(folder.path().join("gone"), None)) };
     let error = write(&path, true, described(), vec![gone], None).unwrap_err();
     assert!(matches!(error, BundleError::Read { .. }), "{error:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // A file that is not what its owner checked.
+    fs::write(folder.path().join("file"), "changed").unwrap();
+    let changed = Content::Stored(stored(folder.path().join("file"), Some("0".repeat(64))));
+    let changed = Source { name: "run/x".to_owned(), content: changed };
+    let error = write(&path, true, described(), vec![changed], None).unwrap_err();
+    assert!(matches!(error, BundleError::Changed { .. }), "{error:?}");
+    fs::remove_file(folder.path().join("file")).unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
     write(&path, true, described(), Vec::new(), None).unwrap();
     assert_ne!(fs::read(&path).unwrap(), before);

@@ -11,6 +11,7 @@ use activebench_bundle::{
     BundleError, BundleKind, BundleManifest, Content, EXTENSION, Fault, Limits, PrivateKey, PublicKey, RUN,
     SignatureCheck, Unpacked, is_bundle, unpack,
 };
+use activebench_record::{RecordError, RunFolder};
 use activebench_report::escape::terminal;
 use anyhow::{Context, anyhow};
 use tempfile::TempDir;
@@ -99,7 +100,8 @@ pub fn check(path: &Path, key_file: Option<&Path>, unpacked_bytes: u64) -> Resul
     // From here on only checked data is used: the files in the folder, and the manifest as read.
     let found = judged_contents::judged(&folder.path().join(RUN))
         .map_err(|failure| not_verified(path, &[format!("the run in it cannot be judged: {:#}", failure.error)]))?;
-    let differences = judged_contents::differences(&manifest, &found, folder.path()).or_exit(ExitCode::Bug)?;
+    let unpacked = RunFolder::open(folder.path()).or_exit(ExitCode::Bug)?;
+    let differences = judged_contents::differences(&manifest, &found, &unpacked).or_exit(ExitCode::Bug)?;
     match differences.is_empty() {
         true => Ok(Checked { manifest, signature }),
         false => Err(not_verified(path, &differences)),
@@ -184,11 +186,11 @@ pub fn located(named: &Path) -> Result<Located, Failure> {
 }
 
 /// True if the file in the bundle has the expected content.
-fn same(content: &Content, path: &Path) -> std::io::Result<bool> {
+fn same(content: &Content, folder: &RunFolder, name: &str) -> Result<bool, RecordError> {
     match content {
         // Its SHA-256 is in the run's own manifest, and was checked when the run was judged.
         Content::Stored(_) => Ok(true),
-        Content::Given(bytes) => Ok(fs::read(path)? == *bytes),
+        Content::Given(bytes) => Ok(folder.read(name)?.as_ref() == Some(bytes)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use activebench_detect::history::figures;
 use activebench_model::report::JudgedRun;
-use activebench_record::{FIGURES, RecordError, RunReader, encode_figures};
+use activebench_record::{FIGURES, RecordError, RunFolder, RunReader, encode_figures};
 use activebench_report::document::Document;
 use activebench_report::{FORMATS, Style, document_formats};
 use anyhow::Context;
@@ -51,9 +51,9 @@ pub fn every_format<D: Document>(stem: &str, document: &D) -> Vec<(String, Vec<u
 /// # Errors
 /// Returns the first error after all files were tried: the document can be rendered again.
 pub fn write_every_format<D: Document>(folder: &Path, stem: &str, document: &D) -> anyhow::Result<()> {
+    let open = RunFolder::open(folder)?;
     let write = |(name, bytes): (String, Vec<u8>)| {
-        let path = folder.join(name);
-        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+        open.replace(&name, &bytes).with_context(|| format!("cannot write {}", folder.join(&name).display()))
     };
     every_format(stem, document).into_iter().map(write).fold(Ok(()), anyhow::Result::and)
 }

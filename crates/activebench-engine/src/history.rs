@@ -239,8 +239,10 @@ mod tests {
             redacted: None,
             files: Vec::new(),
         };
-        let file =
-            |name: &str| Source { name: format!("run/{name}"), content: Content::Stored(at("runs/a").join(name)) };
+        let file = |name: &str| {
+            let bytes = fs::read(at("runs/a").join(name)).expect("it is there");
+            Source { name: format!("run/{name}"), content: Content::Given(bytes) }
+        };
         activebench_bundle::write(&bundle, false, described, vec![file("run.json"), file(FIGURES)], None)
             .expect("a bundle");
         for (baseline, copies, expected) in [

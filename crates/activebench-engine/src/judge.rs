@@ -14,9 +14,10 @@ use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
-use activebench_record::{Mismatch, RunReader};
+use activebench_record::{Mismatch, RunReader, without_panic};
+use activebench_report::escape::terminal;
 use activebench_tools::execution::{self, Executed, Invocation};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::{allocator, thresholds};
 
@@ -47,7 +48,26 @@ pub enum Timelines {
 }
 
 /// Derives claims, phases and facts of a stored run; adds the blind paths to the manifest.
+///
+/// # Errors
+/// When the record cannot be read, or holds numbers that cannot be computed with.
 pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
+    computed(|| derive_unguarded(reader, manifest, timelines))
+}
+
+/// Calls a computation on a record that may come from anybody. Arithmetic is checked, in a release too: a number that
+/// overflows is an error of the record, and no other number takes its place.
+fn computed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    without_panic(work).unwrap_or_else(|panic| {
+        Err(anyhow!(
+            "the run cannot be judged: its record holds numbers that no observation gives, or this is a bug of \
+             activebench ({})",
+            terminal(&panic)
+        ))
+    })
+}
+
+fn derive_unguarded(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
     allocator::reuse();
     let folded = activebench_facts::fold_activity(reader).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
@@ -122,20 +142,48 @@ fn several_measurements(manifest: &Manifest) -> Option<String> {
     })
 }
 
+/// Returns the note on a run without a seal.
+fn unsealed(directory: &Path) -> String {
+    format!(
+        "run.json of {} has no seal (run.json.sha256): an earlier activebench recorded the run, or the seal was removed. \
+         Nothing shows that run.json is the one that was recorded",
+        terminal(&directory.display().to_string())
+    )
+}
+
 /// Judges a run whose manifest may differ from the stored one in its choices.
+///
+/// # Errors
+/// As [`derive`], and when the thresholds cannot be used.
 pub fn judge(
+    directory: &Path,
+    reader: &RunReader,
+    manifest: Manifest,
+    timelines: Timelines,
+) -> anyhow::Result<JudgedRun> {
+    computed(|| judge_unguarded(directory, reader, manifest, timelines))
+}
+
+fn judge_unguarded(
     directory: &Path,
     reader: &RunReader,
     mut manifest: Manifest,
     timelines: Timelines,
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
-    for Mismatch { name, found, .. } in reader.verify_hashes() {
+    if !reader.is_sealed() {
+        say!("{}", unsealed(reader.directory()));
+    }
+    // What is not as recorded is left out, and its rows count as lost.
+    let checked = reader.checked();
+    for Mismatch { name, found, .. } in &checked.mismatches {
         manifest.incomplete.push(match found {
             Ok(_) => format!("{name} is not what was recorded: its SHA-256 differs"),
             Err(why) => format!("{name} cannot be read: {why}"),
         });
     }
+    manifest.incomplete.extend(checked.settle(&mut manifest.coverage));
+    let reader = &checked.reader;
     let Derived { parsed, phases, run_facts, profiles, timelines, .. } = derive(reader, &mut manifest, timelines)?;
     manifest.incomplete.extend(several_measurements(&manifest));
     let judgement = verdicts::judge(&Run {

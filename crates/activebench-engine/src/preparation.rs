@@ -14,7 +14,6 @@ use activebench_model::preparation::{Preconditioning, Preparation, Purge};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_model::verdict::RunVerdict;
-use activebench_record::sha256_of_file;
 use activebench_tools::ENGINE;
 use anyhow::{Context, anyhow};
 
@@ -81,7 +80,7 @@ pub fn prepare(
     let line = CommandLine { argv: command.clone(), cwd: cwd.display().to_string() };
     let choices = Choices { profile: "default".to_owned(), ..Choices::default() };
     let place = directory.join(DIRECTORY);
-    let Recorded { judged, interrupted, .. } = recording::record(
+    let Recorded { judged, reader, interrupted } = recording::record(
         RunToRecord {
             observing,
             argv: &command.iter().map(OsString::from).collect::<Vec<_>>(),
@@ -101,9 +100,7 @@ pub fn prepare(
             anyhow!("cannot precondition {shown}: fio failed (hint: its output is in {})", place.display()),
         ));
     }
-    let sha256 = sha256_of_file(&place.join("run.json"))
-        .with_context(|| format!("cannot read {}", place.display()))
-        .or_exit(ExitCode::Bug)?;
+    let sha256 = reader.manifest_sha256().to_owned();
     let written_bytes = written(&judged);
     match written_bytes {
         Some(bytes) => {

@@ -19,7 +19,7 @@ use activebench_model::replication::{CacheState, Replay, ReplicatedPass, Replica
 use activebench_model::report::JudgedRun;
 use activebench_model::run::{Choices, FailOn};
 use activebench_model::units::Quantity;
-use activebench_record::RunReader;
+use activebench_record::{RunReader, read_series};
 use activebench_report::escape::terminal;
 use activebench_report::export::gaps_of_the_record;
 use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
@@ -32,7 +32,7 @@ use self::target::Target;
 use crate::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::interruption::Stop;
 use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord};
-use crate::{bundle, derived_files, device_guard, judge as judgement, series};
+use crate::{bundle, derived_files, device_guard, judge as judgement};
 
 /// Folder of the logs, inside that of the replication.
 const LOGS: &str = "logs";
@@ -78,7 +78,7 @@ pub struct Replicated {
 pub fn replicate(request: &Request<'_>) -> Result<Replicated, Failure> {
     let engine = Engine::find()?;
     let located = bundle::located(request.run)?;
-    if located.directory.join(series::MANIFEST).exists() {
+    if read_series(&located.directory).or_exit(ExitCode::Usage)?.is_some() {
         let run = request.run.display();
         return Err(Failure::new(
             ExitCode::Usage,

@@ -220,7 +220,7 @@ pub fn judged_each(
         each(name, reader, &judged)?;
         Ok::<_, Failure>(judged)
     };
-    let open = |name: &str| RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage);
+    let open = |name: &str| RunReader::open_inside(directory, name).or_exit(ExitCode::Usage);
     let mut runs = Vec::new();
     for (number, name) in (1..).zip(&manifest.runs) {
         runs.push(contribution(number, name, &judged_run(name, &open(name)?, &choose, &mut *each)?));

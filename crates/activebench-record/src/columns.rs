@@ -66,6 +66,10 @@ impl<T: Optional> Optional for Option<T> {
     }
 }
 
+/// Maximum bytes of text that are read of a column. The names in a part of [`crate::ROWS_PER_PART`] rows have 8 MiB at
+/// most.
+const TEXT_BYTES: u64 = 32 << 20;
+
 /// Columns being made.
 #[derive(Default)]
 pub struct ColumnsOut(Vec<Column>);
@@ -208,6 +212,11 @@ impl Optional for String {
 
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError> {
         let chunked = columns.column(name)?.str().map_err(|error| columns.error(name, error.to_string()))?;
+        // Rows of a column share a text that a dictionary holds once; here each gets its own.
+        let bytes = chunked.iter().flatten().fold(0, |sum: u64, text| sum.saturating_add(text.len() as u64));
+        if bytes > TEXT_BYTES {
+            return Err(columns.error(name, format!("it has {bytes} bytes of text, at most {TEXT_BYTES} are read")));
+        }
         Ok(chunked.iter().map(|value| value.map(str::to_owned)).collect())
     }
 }

@@ -74,6 +74,51 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
     },
+    /// A file that would be read is there, and the manifest does not list it.
+    #[error(
+        "{path} is there though the manifest does not list it: it was added, or its line was taken out of run.json",
+        path = path.display()
+    )]
+    UnlistedFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what the manifest says.
+    #[error("{path} is not what was recorded: its SHA-256 differs", path = path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The manifest is not the one that was recorded.
+    #[error(
+        "{path} was changed after the recording: {seal} beside it states another SHA-256 (hint: get the run again from \
+         whoever recorded it)",
+        path = path.display()
+    )]
+    BrokenSeal {
+        /// The manifest.
+        path: PathBuf,
+        /// The name of the file with its sum.
+        seal: &'static str,
+    },
+    /// The name of a file belongs to something else.
+    #[error("cannot use {path}: it is {what}, and a run directory holds regular files", path = path.display())]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+        /// What has it, with an article.
+        what: &'static str,
+    },
+    /// A file is larger than ours are.
+    #[error("cannot read {path}: it has {bytes} bytes, and at most {most} are read of it", path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
     /// The system refused to read or write a file.
     #[error("cannot access {path}: {source}", path = path.display())]
     Io {

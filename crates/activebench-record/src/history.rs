@@ -8,9 +8,6 @@ mod find;
 mod from_report;
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -21,15 +18,18 @@ use serde::Deserialize;
 
 use crate::error::RecordError;
 use crate::figures::{FIGURES, FigureRow, RUN_COLUMN, VERSION, VERSION_COLUMN, rows, rows_of_table};
+use crate::folder::RunFolder;
 use crate::layout::MANIFEST;
+use crate::panics::without_panic;
 use crate::part::{frame_of_bytes, frame_of_rows};
+use crate::reader::check_seal;
 
 use from_report::RECHECK;
 
 pub use find::{Found, find_runs};
 
-/// Maximum bytes of a manifest, report or table of figures; a larger file is not read.
-const MOST_BYTES: u64 = 256 << 20;
+/// Maximum rows that are read of a run's table of figures: no tool prints as many figures.
+const MOST_FIGURES: usize = 1 << 14;
 /// The report that stands in for a table.
 const REPORT: &str = "report.json";
 
@@ -105,7 +105,7 @@ pub fn read_figures(directories: &[PathBuf], filter: &FigureFilter) -> Result<Fi
 fn each<T: Send>(directories: &[PathBuf], of: impl Fn(&Path) -> Result<T, String> + Sync) -> Vec<Result<T, String>> {
     let one = |directory: &PathBuf| {
         let failed = |_| Err("its reading ended in a panic: a bug".to_owned());
-        catch_unwind(AssertUnwindSafe(|| of(directory))).unwrap_or_else(failed)
+        without_panic(|| of(directory)).unwrap_or_else(failed)
     };
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let parts = directories.chunks(directories.len().div_ceil(workers).max(1));
@@ -158,7 +158,9 @@ struct Loaded {
 
 /// Reads a run from its table or its report, with the rows that pass.
 fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Loaded, String> {
-    let manifest = bounded(&directory.join(MANIFEST))?.ok_or("its run.json is gone")?;
+    let folder = RunFolder::open(directory).map_err(|error| error.to_string())?;
+    let bounded = |name: &str| folder.read(name).map_err(|error| error.to_string());
+    let manifest = bounded(MANIFEST)?.ok_or("its run.json is gone")?;
     let head: Head =
         serde_json::from_slice(&manifest).map_err(|error| format!("run.json is not a manifest: {error}"))?;
     if head.format > activebench_model::run::FORMAT {
@@ -167,9 +169,10 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
     if head.unfinished {
         return Err("it was never finished".to_owned());
     }
+    check_seal(&folder, &manifest).map_err(|error| error.to_string())?;
     let run_sha256 = sha256::of_bytes(&manifest);
     let path = directory.join(FIGURES);
-    let table = match bounded(&path)? {
+    let table = match bounded(FIGURES)? {
         Some(bytes) => table(bytes, schema, &run_sha256)?,
         None => None,
     };
@@ -177,7 +180,7 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
     let frame = match table {
         Some(frame) => frame,
         None => {
-            let Some(report) = bounded(&directory.join(REPORT))? else {
+            let Some(report) = bounded(REPORT)? else {
                 return Err(format!("it has neither {FIGURES} nor {REPORT} (hint: {RECHECK})"));
             };
             let run = from_report::figures(&manifest, &report)?;
@@ -195,7 +198,7 @@ fn garbled(why: &str) -> String {
 
 /// Returns the rows of a table; `None` for one of another version.
 fn table(bytes: Vec<u8>, schema: &Schema, run_sha256: &str) -> Result<Option<DataFrame>, String> {
-    let frame = frame_of_bytes(bytes, None).map_err(|why| garbled(&why))?;
+    let frame = frame_of_bytes(bytes, None, MOST_FIGURES).map_err(|why| garbled(&why))?;
     let lacks = |name: &str| garbled(&format!("it has no column {name} of its kind"));
     let versions = frame.column(VERSION_COLUMN).ok().and_then(|column| column.u32().ok());
     let versions = versions.ok_or_else(|| lacks(VERSION_COLUMN))?;
@@ -214,25 +217,6 @@ fn table(bytes: Vec<u8>, schema: &Schema, run_sha256: &str) -> Result<Option<Dat
         return Err(format!("{FIGURES} is that of another run, or run.json was changed (hint: {RECHECK})"));
     }
     Ok(Some(frame))
-}
-
-/// Reads a file's bytes; `None` if it does not exist. Refuses a pipe, which would never end, and a file too large to be
-/// ours.
-fn bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let failed = |error: io::Error| format!("cannot read {name}: {error}");
-    let about = match fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(format!("{name} is not a regular file of at most {MOST_BYTES} bytes"));
-    }
-    let mut bytes = Vec::with_capacity(about.len() as usize);
-    let file = fs::File::open(path).map_err(failed)?;
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ pub(crate) struct KeptFile {
 pub const TOTALS: &str = "totals.json";
 
 /// The manifest's file name.
-pub(crate) const MANIFEST: &str = "run.json";
+pub const MANIFEST: &str = "run.json";
+/// The file with the manifest's SHA-256, a line as `sha256sum` writes and checks it.
+pub const SEAL: &str = "run.json.sha256";
 /// The file of the kept samples of what was written.
 pub const KEPT_PAYLOAD: &str = "payload.bin";
 /// The list of the files that the tool read or wrote.
@@ -28,6 +30,28 @@ pub fn is_derived(name: &str) -> bool {
     matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
         || name == FIGURES
         || name.starts_with("report.")
+}
+
+/// Evidence of a fixed name; the other evidence is in `events` and `files`.
+pub(crate) const EVIDENCE: [&str; 7] =
+    ["stdout.txt", "stderr.txt", "output-lines.json", FILES, STACKS, KEPT_PAYLOAD, TOTALS];
+
+/// Maximum bytes that are read of a table into memory. A part of [`crate::ROWS_PER_PART`] rows has 3 MiB at most.
+pub(crate) const TABLE_BYTES: u64 = 32 << 20;
+/// Maximum bytes of the tool's output and of the files that it read or wrote, all together. The recorder holds them in
+/// memory, too.
+pub(crate) const OUTPUT_BYTES: u64 = 256 << 20;
+
+/// Maximum bytes that are read of a file into memory. A stranger's file may state any size.
+pub(crate) fn most_bytes(name: &str) -> u64 {
+    match name {
+        SEAL => 4 << 10,
+        // 100,000 parts of a table, each with its sum.
+        MANIFEST | "series.json" | TOTALS => 16 << 20,
+        STACKS | "report.json" => 64 << 20,
+        _ if name.ends_with(".parquet") => TABLE_BYTES,
+        _ => OUTPUT_BYTES,
+    }
 }
 
 /// True if a name stays inside the run directory: plain components only.

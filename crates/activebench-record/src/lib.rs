@@ -7,6 +7,7 @@
 //! ```text
 //! RUN/
 //!   run.json                  the manifest, written last; until then a marked placeholder
+//!   run.json.sha256           its SHA-256, for `sha256sum --check`; older runs have none
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
 //!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*, payload-*
@@ -35,8 +36,11 @@
 mod columns;
 mod error;
 mod figures;
+mod folder;
+mod footer;
 mod history;
 mod layout;
+mod panics;
 mod parquet;
 mod part;
 mod reader;
@@ -44,6 +48,7 @@ mod redact;
 mod series;
 mod storage;
 mod tables;
+mod thrift;
 mod writer;
 
 #[cfg(test)]
@@ -52,12 +57,13 @@ mod samples;
 pub use activebench_model::sha256::of_bytes as sha256;
 pub use error::RecordError;
 pub use figures::{FIGURES, encode_figures};
+pub use folder::{EntryKind, RunFolder};
 pub use history::{FigureFilter, FiguresRead, Found, find_runs, read_figures};
-pub use layout::{KEPT_PAYLOAD, STACKS, TOTALS, is_derived};
+pub use layout::{KEPT_PAYLOAD, MANIFEST, SEAL, STACKS, TOTALS, is_derived};
+pub use panics::without_panic;
 pub use parquet::parquet;
 pub use part::ROWS_PER_PART;
-pub use reader::{Mismatch, Parts, RunReader};
+pub use reader::{Checked, Mismatch, Parts, RunReader};
 pub use redact::{Given, Redactor, copy_series};
 pub use series::{read_series, write_series};
-pub use storage::sha256_of_file;
 pub use writer::RunWriter;

@@ -1,7 +1,6 @@
 //! One Parquet file of one table: rows to bytes and back.
 
 use std::io::Cursor;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use polars::error::PolarsError;
@@ -9,6 +8,10 @@ use polars::prelude::{DataFrame, ParallelStrategy, ParquetCompression, ParquetRe
 
 use crate::columns::{ColumnsIn, ColumnsOut, Stored};
 use crate::error::RecordError;
+use crate::footer;
+use crate::panics::without_panic;
+
+pub(crate) use crate::footer::stated_rows;
 
 /// Maximum rows of one part.
 ///
@@ -16,8 +19,8 @@ use crate::error::RecordError;
 pub const ROWS_PER_PART: usize = 1 << 15;
 
 /// Maximum rows that are read of one file. A column of equal values compresses to almost nothing: a few bytes from a
-/// stranger could state more rows than fit into memory.
-const MOST_ROWS: usize = 32 * ROWS_PER_PART;
+/// stranger could state more rows than fit into memory. The first versions wrote as many.
+const MOST_ROWS: usize = 8 * ROWS_PER_PART;
 
 /// A row of a table, or a part of its columns.
 pub trait Table: Stored {
@@ -25,6 +28,11 @@ pub trait Table: Stored {
     const TABLE: &'static str;
     /// `true` if the table has further columns, which need not be read.
     const IS_PART: bool = false;
+
+    /// `false` for values that no observation gives, and that would take too much work.
+    fn is_possible(&self) -> bool {
+        true
+    }
 }
 
 /// Converts rows to columns.
@@ -67,28 +75,33 @@ pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Re
         R::names(R::TABLE, &mut names);
         names
     });
-    let frame = frame_of_bytes(bytes, columns).map_err(damaged)?;
-    rows_of_frame(&frame, path)
+    let frame = frame_of_bytes(bytes, columns, MOST_ROWS).map_err(damaged)?;
+    let rows: Vec<R> = rows_of_frame(&frame, path)?;
+    match rows.iter().position(|row| !row.is_possible()) {
+        None => Ok(rows),
+        Some(row) => Err(damaged(format!("row {row} states more bytes than a call can move"))),
+    }
 }
 
-/// Decodes the columns of a Parquet file, all of them if none are named; returns the reason if it is damaged.
-pub(crate) fn frame_of_bytes(bytes: Vec<u8>, columns: Option<Vec<String>>) -> Result<DataFrame, String> {
-    if bytes.len() < 12 || !bytes.ends_with(b"PAR1") {
-        return Err(format!("it ends in the middle: {} bytes without the closing mark", bytes.len()));
-    }
-    // polars slices by the offsets that a file states, and panics when they are outside it. A run directory may come
-    // from anybody, so a damaged table must give an error and not end the process.
-    catch_unwind(AssertUnwindSafe(|| {
-        let mut reader = ParquetReader::new(Cursor::new(bytes));
-        let rows = reader.num_rows()?;
-        if rows > MOST_ROWS {
-            let why = format!("it states {rows} rows, at most {MOST_ROWS} are read of one file");
-            return Err(PolarsError::ComputeError(why.into()));
-        }
+/// Decodes the columns of a Parquet file of at most `most_rows` rows, all of them if none are named; returns the reason
+/// if it is damaged.
+pub(crate) fn frame_of_bytes(
+    bytes: Vec<u8>,
+    columns: Option<Vec<String>>,
+    most_rows: usize,
+) -> Result<DataFrame, String> {
+    // First, because not every fault of a file leaves polars a way back: see there.
+    let footer::Checked { bytes, rows } = footer::check(bytes, most_rows as u64)?;
+    let frame = without_panic(|| {
+        let reader = ParquetReader::new(Cursor::new(bytes));
         reader.read_parallel(ParallelStrategy::None).with_columns(columns).finish()
-    }))
-    .map_err(|_| "its inner offsets are damaged".to_owned())?
-    .map_err(|error| error.to_string())
+    });
+    // The message of a panic is for whoever mends polars.
+    let frame = frame.map_err(|_| "its pages are damaged")?.map_err(|error| error.to_string())?;
+    match frame.height() as u64 == rows {
+        true => Ok(frame),
+        false => Err(format!("it states {rows} rows, and {} can be read", frame.height())),
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +119,6 @@ mod tests {
         let more = encode(&rows(MOST_ROWS + 1)).unwrap();
         assert!(more.len() < 1 << 20, "{}", more.len());
         let said = decode::<StealEvent>(path, more).unwrap_err().to_string();
-        assert!(said.contains("at most 1048576 are read"), "{said}");
+        assert!(said.contains("at most 262144 are read"), "{said}");
     }
 }

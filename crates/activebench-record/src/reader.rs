@@ -1,11 +1,13 @@
 //! Reads a run directory that may come from anybody.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use activebench_model::call::{Place, PlainCall};
+use activebench_model::coverage::Coverage;
+use activebench_model::event::Event;
 use activebench_model::event_kinds;
 use activebench_model::log::Totals;
 use activebench_model::output::{ToolFile, ToolOutput};
@@ -16,19 +18,20 @@ use activebench_model::thread_stacks::Stacks;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
-use crate::layout::{FILES, KeptFile, MANIFEST, STACKS, TOTALS, is_derived, is_inside};
-use crate::part::{Table, decode};
-use crate::storage::{Disk, Storage, sha256_of_file};
+use crate::folder::{EntryKind, RunFolder};
+use crate::layout::{EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, SEAL, STACKS, TOTALS, is_derived, is_inside};
+use crate::part::{Table, decode, stated_rows};
 use crate::tables::CallClass;
-use crate::writer::json;
+use crate::writer::{json, seal_of};
 
-/// A stored run. Only files that the manifest lists are read as evidence: one that was
-/// added to the directory later changes nothing.
-#[derive(Debug)]
+/// A stored run. Its files are opened through one descriptor, and the bytes of each are compared with the manifest
+/// before they are parsed.
+#[derive(Clone, Debug)]
 pub struct RunReader {
-    directory: PathBuf,
+    folder: RunFolder,
     manifest: Manifest,
     manifest_sha256: String,
+    is_sealed: bool,
 }
 
 /// A file whose content is not what the manifest says.
@@ -42,6 +45,65 @@ pub struct Mismatch {
     pub found: Result<String, String>,
 }
 
+/// A run whose evidence was compared with the manifest.
+#[derive(Debug)]
+pub struct Checked {
+    /// The run without the files that are not what was recorded.
+    pub reader: RunReader,
+    /// The files that it lacks; empty for a whole run.
+    pub mismatches: Vec<Mismatch>,
+    /// Rows of each table that are there.
+    rows: BTreeMap<&'static str, u64>,
+}
+
+impl Checked {
+    /// Corrects the account of records where tables have fewer rows than arrived: what is missing counts as lost, as if
+    /// the observer had lost it. Returns what does not add up, as lower-case fragments.
+    ///
+    /// Rows are compared table by table. Of sampled payload only a part is kept, so that a shortage shows only where
+    /// all samples were kept.
+    pub fn settle(&self, coverage: &mut Coverage) -> Vec<String> {
+        let mut faults = Vec::new();
+        let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|cut| cut.records.clone());
+        for (table, rows) in &self.rows {
+            let samples_all = coverage.payload.as_ref().is_some_and(|payload| payload.one_in == 1);
+            let mut classes: Vec<_> =
+                coverage.records.iter_mut().filter(|(class, _)| is_of_table(class.name(), table)).collect();
+            if classes.is_empty() {
+                continue;
+            }
+            let kept = |class, received: u64| {
+                let added_up = cut.as_ref().and_then(|records| records.get(class)).copied().unwrap_or(0);
+                received.saturating_sub(added_up)
+            };
+            let arrived =
+                classes.iter().fold(0, |sum: u64, (class, account)| sum.saturating_add(kept(*class, account.received)));
+            let is_sampled = *table == "payload" && !samples_all;
+            // The birth of the tool itself is before the first record: it is a row of its own.
+            if *rows > arrived.saturating_add(u64::from(*table == "tasks")) {
+                faults
+                    .push(format!("the table {table} has {rows} rows, and {arrived} records arrived: some were added"));
+            } else if *rows < arrived && !is_sampled {
+                let missing = arrived - rows;
+                faults.push(format!("{missing} of {arrived} rows of the table {table} are not in the run directory"));
+                for (_, account) in &mut classes {
+                    // Which of two classes the rows were of is unknown.
+                    let lost = missing.min(account.received);
+                    account.received -= lost;
+                    account.lost = account.lost.saturating_add(lost);
+                }
+            }
+        }
+        faults
+    }
+}
+
+/// `true` if records of a class become rows of a table: both have one name, except that the block layer's two classes
+/// share a table.
+fn is_of_table(class: &str, table: &str) -> bool {
+    class == table || (table == "block" && class == "block_queued")
+}
+
 /// The fields that the manifest of every version has.
 #[derive(Deserialize)]
 struct Head {
@@ -51,20 +113,41 @@ struct Head {
 }
 
 impl RunReader {
-    /// Reads the manifest and checks that every file that it lists exists. Contents are checked by
-    /// [`RunReader::verify_hashes`] and on reading.
+    /// Reads the manifest, and checks its seal and which files are there. Contents are checked by
+    /// [`RunReader::checked`] and on reading.
     ///
     /// # Errors
     /// Returns an error if this is not a run directory, the run was never finished, a later version wrote it, the
-    /// manifest is damaged, or a listed file is missing.
+    /// manifest is damaged or was changed, a listed file is missing or not a regular file, or a file that would be
+    /// evidence is not listed.
     pub fn open(directory: &Path) -> Result<Self, RecordError> {
-        let path = directory.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                RecordError::NotARun { path: directory.to_owned() }
+        match RunFolder::open(directory) {
+            Ok(folder) => Self::open_in(folder),
+            Err(RecordError::Io { source, .. })
+                if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                Err(RecordError::NotARun { path: directory.to_owned() })
             }
-            _ => RecordError::Io { path: path.clone(), source },
-        })?;
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`RunReader::open`], for a run of a series: `name` is its folder in the directory, and not a link. An empty
+    /// name is the directory itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_inside(directory: &Path, name: &str) -> Result<Self, RecordError> {
+        match name {
+            "" => Self::open(directory),
+            name => Self::open_in(RunFolder::open(directory)?.inner(name)?),
+        }
+    }
+
+    fn open_in(folder: RunFolder) -> Result<Self, RecordError> {
+        let directory = folder.path();
+        let path = directory.join(MANIFEST);
+        let bytes = folder.read(MANIFEST)?.ok_or_else(|| RecordError::NotARun { path: directory.to_owned() })?;
         // The version first: a later manifest need not have the fields of this one.
         let head: Head = parse(&path, &bytes)?;
         if head.format > FORMAT {
@@ -73,17 +156,44 @@ impl RunReader {
         if head.unfinished {
             return Err(RecordError::Unfinished { path: directory.to_owned() });
         }
+        let is_sealed = check_seal(&folder, &bytes)?;
         let manifest: Manifest = parse(&path, &bytes)?;
         for name in manifest.sha256.keys() {
             if !is_inside(name) {
                 return Err(RecordError::OutsideName { name: name.clone() });
             }
-            let file = directory.join(name);
-            if !file.is_file() {
-                return Err(RecordError::MissingFile { path: file });
+            match folder.kind(name)? {
+                Some(EntryKind::File) => {}
+                Some(other) => return Err(RecordError::NotAFile { path: directory.join(name), what: other.noun() }),
+                None => return Err(RecordError::MissingFile { path: directory.join(name) }),
             }
         }
-        Ok(Self { directory: directory.to_owned(), manifest, manifest_sha256: sha256::of_bytes(&bytes) })
+        let reader = Self { manifest, manifest_sha256: sha256::of_bytes(&bytes), is_sealed, folder };
+        reader.check_unlisted()?;
+        Ok(reader)
+    }
+
+    /// Refuses a file that would be evidence and is not listed: whoever takes a file's line out of the manifest would
+    /// otherwise take the file out of the run.
+    fn check_unlisted(&self) -> Result<(), RecordError> {
+        let unlisted = |name: &str| match self.manifest.sha256.contains_key(name) {
+            true => Ok(()),
+            false => Err(RecordError::UnlistedFile { path: self.folder.path().join(name) }),
+        };
+        for name in EVIDENCE {
+            if self.folder.kind(name)?.is_some() {
+                unlisted(name)?;
+            }
+        }
+        if self.folder.kind("events")? == Some(EntryKind::Folder) {
+            for (name, _) in self.folder.inner("events")?.entries()? {
+                let name = format!("events/{}", name.to_string_lossy());
+                if table_of(&name).is_some() {
+                    unlisted(&name)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The manifest.
@@ -96,18 +206,61 @@ impl RunReader {
         &self.manifest_sha256
     }
 
+    /// `true` if a seal beside the manifest states its SHA-256. Runs of earlier versions have none: then nothing shows
+    /// that the manifest is the one that was recorded.
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
     /// The directory.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.path()
+    }
+
+    /// The open directory.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
     }
 
     /// Every evidence file whose content is not what was recorded; empty when all are.
     pub fn verify_hashes(&self) -> Vec<Mismatch> {
-        let check = |(name, expected): (&String, &String)| {
-            let found = sha256_of_file(&self.directory.join(name)).map_err(|error| error.to_string());
-            (found.as_ref() != Ok(expected)).then(|| Mismatch { name: name.clone(), expected: expected.clone(), found })
-        };
-        self.manifest.sha256.iter().filter_map(check).collect()
+        self.checked().mismatches
+    }
+
+    /// Compares every evidence file with the manifest, and counts the rows of the tables. What is parsed afterwards is
+    /// compared again: a file can change meanwhile.
+    pub fn checked(&self) -> Checked {
+        let mut reader = self.clone();
+        let mut mismatches = Vec::new();
+        let mut rows = TABLES.iter().map(|table| (*table, 0)).collect::<BTreeMap<&'static str, u64>>();
+        for (name, expected) in &self.manifest.sha256 {
+            let table = table_of(name).map(|(table, _)| table);
+            let found = match table {
+                // Parts are bounded, and their rows are counted on the way.
+                Some(_) => self
+                    .folder
+                    .read(name)
+                    .map(|bytes| bytes.map(|bytes| (sha256::of_bytes(&bytes), stated_rows(&bytes).unwrap_or(0)))),
+                None => self.folder.sha256(name).map(|sum| sum.map(|sum| (sum, 0))),
+            };
+            let found = match found {
+                Ok(Some(found)) => Ok(found),
+                Ok(None) => Err("it is missing".to_owned()),
+                Err(error) => Err(error.to_string()),
+            };
+            match (found, table) {
+                (Ok((sum, part)), Some(table)) if sum == *expected => {
+                    rows.entry(table).and_modify(|rows| *rows = rows.saturating_add(part));
+                }
+                (Ok((sum, _)), None) if sum == *expected => {}
+                (found, _) => {
+                    let found = found.map(|(sum, _)| sum);
+                    mismatches.push(Mismatch { name: name.clone(), expected: expected.clone(), found });
+                    reader.manifest.sha256.remove(name);
+                }
+            }
+        }
+        Checked { reader, mismatches, rows }
     }
 
     /// Returns the tool's output, and the files that its adapter reads. A stream that was not recorded is empty here
@@ -116,28 +269,50 @@ impl RunReader {
     /// # Errors
     /// When a recorded stream cannot be read.
     pub fn output(&self) -> Result<ToolOutput, RecordError> {
-        let stream = |name| self.file(name).map(Option::unwrap_or_default);
+        let mut bytes_in_all = 0_u64;
+        let mut bounded = |name: &str| {
+            let bytes = self.file(name)?;
+            bytes_in_all += bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            match bytes_in_all > OUTPUT_BYTES {
+                true => Err(RecordError::TooLarge {
+                    path: self.directory().join(name),
+                    bytes: bytes_in_all,
+                    most: OUTPUT_BYTES,
+                }),
+                false => Ok(bytes),
+            }
+        };
+        let (stdout, stderr) = (bounded("stdout.txt")?, bounded("stderr.txt")?);
         let kept: Vec<KeptFile> = match self.file(FILES)? {
-            Some(bytes) => parse(&self.directory.join(FILES), &bytes)?,
+            Some(bytes) => parse(&self.directory().join(FILES), &bytes)?,
             None => Vec::new(),
         };
         let mut files = Vec::with_capacity(kept.len());
         for KeptFile { name, stored } in kept {
-            files.extend(self.file(&stored)?.map(|bytes| ToolFile { name, bytes }));
+            files.extend(bounded(&stored)?.map(|bytes| ToolFile { name, bytes }));
         }
-        Ok(ToolOutput { stdout: stream("stdout.txt")?, stderr: stream("stderr.txt")?, files })
+        Ok(ToolOutput { stdout: stdout.unwrap_or_default(), stderr: stderr.unwrap_or_default(), files })
     }
 
     /// Returns the bytes of an evidence file; `None` if the run does not have it.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or is not what was recorded.
     pub fn file(&self, name: &str) -> Result<Option<Vec<u8>>, RecordError> {
-        if !self.manifest.sha256.contains_key(name) {
-            return Ok(None);
+        match self.manifest.sha256.contains_key(name) {
+            true => self.evidence(name).map(Some),
+            false => Ok(None),
         }
-        let path = self.directory.join(name);
-        fs::read(&path).map(Some).map_err(|source| RecordError::Io { path, source })
+    }
+
+    /// Reads a listed file, and compares the bytes with the manifest: nothing else is parsed.
+    fn evidence(&self, name: &str) -> Result<Vec<u8>, RecordError> {
+        let path = || self.directory().join(name);
+        let bytes = self.folder.read(name)?.ok_or_else(|| RecordError::MissingFile { path: path() })?;
+        match self.manifest.sha256.get(name) == Some(&sha256::of_bytes(&bytes)) {
+            true => Ok(bytes),
+            false => Err(RecordError::Changed { path: path() }),
+        }
     }
 
     /// Returns the totals of the events past the log's cut; empty for a log that was not cut.
@@ -146,7 +321,7 @@ impl RunReader {
     /// When the recorded file cannot be read.
     pub fn totals(&self) -> Result<Totals, RecordError> {
         match self.file(TOTALS)? {
-            Some(bytes) => parse(&self.directory.join(TOTALS), &bytes),
+            Some(bytes) => parse(&self.directory().join(TOTALS), &bytes),
             None => Ok(Totals::default()),
         }
     }
@@ -163,7 +338,7 @@ impl RunReader {
         let names = classes.names.clone();
         classes.zip(names).filter_map(|(classes, name)| match classes {
             Ok(classes) if !classes.iter().any(|class| PlainCall::is_structural(class.op, class.kind)) => None,
-            Ok(_) => Some(read_part(&self.directory, name).map(|mut calls: Vec<PlainCall>| {
+            Ok(_) => Some(self.read_part(&name).map(|mut calls: Vec<PlainCall>| {
                 calls.retain(|call| PlainCall::is_structural(call.op, call.kind));
                 calls
             })),
@@ -174,8 +349,7 @@ impl RunReader {
     /// Returns where the calls moved data, part by part: only a few of their columns, read in a fraction of the time.
     /// The next part is read while the caller works on one.
     pub fn places(&self) -> impl Iterator<Item = Result<Vec<Place>, RecordError>> + use<> {
-        let Parts { directory, names, .. } = self.parts::<Place>();
-        ahead(directory.to_owned(), names.map(str::to_owned).collect())
+        ahead::<Place>(self.clone())
     }
 
     /// The stacks that samples point into; empty in a run without samples.
@@ -184,7 +358,7 @@ impl RunReader {
     /// Returns an error if they cannot be read or decoded.
     pub fn stacks(&self) -> Result<Stacks, RecordError> {
         match self.file(STACKS)? {
-            Some(bytes) => parse(&self.directory.join(STACKS), &bytes),
+            Some(bytes) => parse(&self.directory().join(STACKS), &bytes),
             None => Ok(Stacks::default()),
         }
     }
@@ -197,8 +371,7 @@ impl RunReader {
         if !is_derived(name) || !is_inside(name) {
             return Err(RecordError::NotDerived { name: name.to_owned() });
         }
-        let path = self.directory.join(name);
-        Disk.replace(&path, bytes).map_err(|source| RecordError::Io { path, source })
+        self.folder.replace(name, bytes)
     }
 
     /// As [`RunReader::write_derived`], for a value as indented JSON.
@@ -210,17 +383,43 @@ impl RunReader {
     }
 
     fn parts<R: Table>(&self) -> Parts<'_, R> {
-        let number = |name: &str| -> Option<u64> {
-            let rest = name.strip_prefix("events/")?.strip_prefix(R::TABLE)?.strip_prefix('-')?;
-            rest.strip_suffix(".parquet")?.parse().ok()
-        };
-        let mut numbered: Vec<(u64, &str)> =
-            self.manifest.sha256.keys().filter_map(|name| Some((number(name)?, name.as_str()))).collect();
+        Parts { reader: self, names: self.names_of_parts::<R>().into_iter(), row: PhantomData }
+    }
+
+    /// Returns the names of a table's parts in their order.
+    fn names_of_parts<R: Table>(&self) -> Vec<String> {
+        let number = |name: &str| table_of(name).filter(|(table, _)| *table == R::TABLE).map(|(_, number)| number);
+        let mut numbered: Vec<(u64, &String)> =
+            self.manifest.sha256.keys().filter_map(|name| Some((number(name)?, name))).collect();
         // By number: `calls-10000` comes before `calls-9999` in the order of names.
         numbered.sort_unstable();
-        let names: Vec<&str> = numbered.into_iter().map(|(_, name)| name).collect();
-        Parts { directory: &self.directory, names: names.into_iter(), row: PhantomData }
+        numbered.into_iter().map(|(_, name)| name.clone()).collect()
     }
+
+    fn read_part<R: Table>(&self, name: &str) -> Result<Vec<R>, RecordError> {
+        decode(&self.directory().join(name), self.evidence(name)?)
+    }
+}
+
+/// Returns `true` if the manifest has a seal.
+///
+/// # Errors
+/// When the seal states another sum than the manifest has.
+pub(crate) fn check_seal(folder: &RunFolder, manifest: &[u8]) -> Result<bool, RecordError> {
+    let Some(seal) = folder.read(SEAL)? else { return Ok(false) };
+    let expected = seal_of(manifest);
+    let sum = |line: &str| line.split_ascii_whitespace().next().map(str::to_owned);
+    match sum(&String::from_utf8_lossy(&seal)) == sum(&expected) {
+        true => Ok(true),
+        false => Err(RecordError::BrokenSeal { path: folder.path().join(MANIFEST), seal: SEAL }),
+    }
+}
+
+/// Returns the table that a file is a part of, and the part's number; `None` for other files.
+fn table_of(name: &str) -> Option<(&'static str, u64)> {
+    let (table, number) = name.strip_prefix("events/")?.strip_suffix(".parquet")?.rsplit_once('-')?;
+    let table = TABLES.iter().find(|known| **known == table)?;
+    Some((table, number.parse().ok()?))
 }
 
 macro_rules! parts {
@@ -236,6 +435,9 @@ macro_rules! parts {
                 }
             )*
         }
+
+        /// The names of all tables.
+        const TABLES: &[&str] = &[$(<$event as Event>::TABLE,)*];
 
         impl EventSource for RunReader {
             $(
@@ -275,20 +477,16 @@ fn parse<'a, T: Deserialize<'a>>(path: &Path, bytes: &'a [u8]) -> Result<T, Reco
 /// The rows of one table, a part at a time, at most [`crate::ROWS_PER_PART`] where this
 /// version wrote them. Ends after the first error.
 pub struct Parts<'a, R> {
-    directory: &'a Path,
-    names: std::vec::IntoIter<&'a str>,
+    reader: &'a RunReader,
+    names: std::vec::IntoIter<String>,
     row: PhantomData<R>,
 }
 
 /// The rows of a table, read one part ahead by a thread of its own. Ends after the first error.
-fn ahead<R: Table + Send + 'static>(
-    directory: PathBuf,
-    names: Vec<String>,
-) -> impl Iterator<Item = Result<Vec<R>, RecordError>> {
+fn ahead<R: Table + Send + 'static>(reader: RunReader) -> impl Iterator<Item = Result<Vec<R>, RecordError>> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        for part in (Parts { directory: &directory, names: names.into_iter(), row: PhantomData }) {
+        for part in reader.parts::<R>() {
             // The caller dropped the iterator: nobody wants the rest.
             if sender.send(part).is_err() {
                 break;
@@ -302,18 +500,10 @@ impl<R: Table> Iterator for Parts<'_, R> {
     type Item = Result<Vec<R>, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = read_part(self.directory, self.names.next()?);
+        let rows = self.reader.read_part(&self.names.next()?);
         if rows.is_err() {
             self.names = Vec::new().into_iter();
         }
         Some(rows)
-    }
-}
-
-fn read_part<R: Table>(directory: &Path, name: &str) -> Result<Vec<R>, RecordError> {
-    let path = directory.join(name);
-    match fs::read(&path) {
-        Ok(bytes) => decode(&path, bytes),
-        Err(source) => Err(RecordError::Io { path, source }),
     }
 }

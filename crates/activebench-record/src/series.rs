@@ -1,7 +1,6 @@
 //! The directory of a series: `series.json` beside the directories of its runs, each of which stays complete on its
 //! own.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use activebench_model::series::{FORMAT, SeriesManifest};
 use serde::Deserialize;
 
 use crate::error::RecordError;
+use crate::folder::RunFolder;
 use crate::layout::is_inside;
 use crate::writer::json;
 
@@ -26,9 +26,7 @@ struct Head {
 /// # Errors
 /// When the file cannot be written.
 pub fn write_series(directory: &Path, manifest: &SeriesManifest) -> Result<(), RecordError> {
-    let path = directory.join(SERIES);
-    let bytes = json(SERIES, manifest)?;
-    fs::write(&path, bytes).map_err(|source| RecordError::Io { path, source })
+    RunFolder::open(directory)?.replace(SERIES, &json(SERIES, manifest)?)
 }
 
 /// Reads `series.json`; `None` if the directory is not that of a series.
@@ -37,13 +35,16 @@ pub fn write_series(directory: &Path, manifest: &SeriesManifest) -> Result<(), R
 /// When the file is damaged, a later version wrote it, or it names a run outside the directory.
 pub fn read_series(directory: &Path) -> Result<Option<SeriesManifest>, RecordError> {
     let path = directory.join(SERIES);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+    let folder = match RunFolder::open(directory) {
+        // A bundle, or nothing: whoever reads it as a run says so.
+        Err(RecordError::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             return Ok(None);
         }
-        Err(source) => return Err(RecordError::Io { path, source }),
+        opened => opened?,
     };
+    let Some(bytes) = folder.read(SERIES)? else { return Ok(None) };
     let damaged = |error: serde_json::Error| RecordError::Manifest { path: path.clone(), why: error.to_string() };
     let head: Head = serde_json::from_slice(&bytes).map_err(damaged)?;
     if head.format > FORMAT {

@@ -46,11 +46,17 @@ harmless! {
 /// Declares the table of an event: its columns, as [`columns`] does. A field that is not [`Harmless`] has the method of
 /// [`Visitor`] for it in brackets.
 macro_rules! table {
-    ($row:ident { $($field:ident $([$visit:ident])? $(= $name:literal)?;)* }) => {
+    ($row:ident $(if $is_possible:expr, )? { $($field:ident $([$visit:ident])? $(= $name:literal)?;)* }) => {
         columns! { $row { $($field $(= $name)?;)* } }
 
         impl Table for $row {
             const TABLE: &'static str = <$row as Event>::TABLE;
+            $(
+                fn is_possible(&self) -> bool {
+                    let is_possible: fn(&Self) -> bool = $is_possible;
+                    is_possible(self)
+                }
+            )?
         }
 
         impl Row for $row {
@@ -96,8 +102,17 @@ codes! { BlockAction { Read = 0, Write = 1, Flush = 2, Discard = 3, Other = 4, }
 codes! { Origin { Unknown = 0, Tree = 1, Observer = 2, Kernel = 3, Foreign = 4, } }
 codes! { ThreadState { User = 0, Kernel = 1, Blocked = 2, IoWait = 3, Preempted = 4, } }
 
+/// Most bytes that one call reads or writes (`MAX_RW_COUNT`, include/linux/fs.h of Linux 6.12), with pages of 64 KiB.
+const MOST_MOVED_BYTES: i64 = i32::MAX as i64;
+
+/// `true` if a call can have moved so many bytes. Each block of a call is counted, so that one call from a stranger that
+/// states all the bytes there are would take all the time there is.
+fn is_moved_by_a_call(op: Op, returned: i64) -> bool {
+    returned <= MOST_MOVED_BYTES || !(op.is_read() || op.is_write())
+}
+
 table! {
-    Call {
+    Call if |call| is_moved_by_a_call(call.op, call.returned), {
         start_ns;
         end_ns;
         tid;
@@ -138,6 +153,10 @@ columns! {
 impl Table for PlainCall {
     const TABLE: &'static str = <Call as Table>::TABLE;
     const IS_PART: bool = true;
+
+    fn is_possible(&self) -> bool {
+        is_moved_by_a_call(self.op, self.returned)
+    }
 }
 
 /// The columns of a call that decide whether it is structural.
@@ -171,6 +190,10 @@ columns! {
 impl Table for Place {
     const TABLE: &'static str = <Call as Table>::TABLE;
     const IS_PART: bool = true;
+
+    fn is_possible(&self) -> bool {
+        is_moved_by_a_call(self.op, self.returned)
+    }
 }
 
 table! {

@@ -14,9 +14,10 @@ use activebench_model::source::EventSource;
 use serde::Serialize;
 
 use crate::error::RecordError;
-use crate::layout::{FILES, KeptFile, MANIFEST, is_derived, is_inside};
+use crate::folder::RunFolder;
+use crate::layout::{FILES, KeptFile, MANIFEST, SEAL, is_derived, is_inside};
 use crate::part::{ROWS_PER_PART, Table, encode};
-use crate::storage::{Disk, Stopped, Storage};
+use crate::storage::{Stopped, Storage};
 use crate::tables::Row;
 
 /// Room that the placeholder manifest holds, so that the real one fits on a disk that has
@@ -30,6 +31,7 @@ const RESERVED_BYTES: usize = 256 << 10;
 /// rows per table, and one more while it is encoded.
 pub struct RunWriter {
     directory: PathBuf,
+    folder: RunFolder,
     storage: Box<dyn Storage>,
     rows_per_part: usize,
     tables: Tables,
@@ -107,39 +109,48 @@ impl RunWriter {
             let path = path.to_owned();
             move |source| RecordError::Create { path, source }
         };
-        let events = directory.join("events");
-        if let Some(folder) = directory.parent() {
-            fs::create_dir_all(folder).map_err(failed(folder))?;
+        if let Some(above) = directory.parent() {
+            fs::create_dir_all(above).map_err(failed(above))?;
         }
         // What a benchmark printed and which files it opened is for its user alone.
         match fs::DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             other => other.map_err(failed(directory))?,
         }
-        if fs::read_dir(directory).map_err(failed(directory))?.next().is_some() {
+        let folder = RunFolder::open(directory).map_err(|error| match error {
+            RecordError::Io { path, source } => RecordError::Create { path, source },
+            other => other,
+        })?;
+        if !folder.entries()?.is_empty() {
             return Err(RecordError::NotEmpty { path: directory.to_owned() });
         }
-        fs::create_dir(&events).map_err(failed(&events))?;
-        let writer = Self::with_storage(directory, Box::new(Disk), ROWS_PER_PART)?;
+        folder.create_folder("events").map_err(failed(&directory.join("events")))?;
+        let writer = Self::with_storage(&folder, Box::new(folder.clone()), ROWS_PER_PART)?;
         // Our writes so far must not be written back while the tool runs: on a shared device that would be foreign I/O.
-        let manifest = directory.join(MANIFEST);
-        fs::File::open(&manifest).and_then(|file| file.sync_all()).map_err(failed(&manifest))?;
+        if let Some(manifest) = folder.file(MANIFEST)? {
+            manifest.sync_all().map_err(failed(&directory.join(MANIFEST)))?;
+        }
+        if let Some(seal) = folder.file(SEAL)? {
+            seal.sync_all().map_err(failed(&directory.join(SEAL)))?;
+        }
         Ok(writer)
     }
 
     fn with_storage(
-        directory: &Path,
+        folder: &RunFolder,
         mut storage: Box<dyn Storage>,
         rows_per_part: usize,
     ) -> Result<Self, RecordError> {
-        let manifest = directory.join(MANIFEST);
+        let directory = folder.path();
         let mut placeholder = format!("{{\"format\":{FORMAT},\"unfinished\":true}}\n").into_bytes();
         placeholder.resize(RESERVED_BYTES, b' ');
-        storage
-            .create(&manifest, &placeholder)
-            .map_err(|Stopped { source, .. }| RecordError::Create { path: manifest, source })?;
+        for (name, bytes) in [(MANIFEST, placeholder), (SEAL, seal_of(b"").into_bytes())] {
+            let failed = |Stopped { source, .. }| RecordError::Create { path: directory.join(name), source };
+            storage.create(name, &bytes).map_err(failed)?;
+        }
         Ok(Self {
             directory: directory.to_owned(),
+            folder: folder.clone(),
             storage,
             rows_per_part,
             tables: Tables::default(),
@@ -207,8 +218,8 @@ impl RunWriter {
         if files.is_empty() {
             return Ok(());
         }
-        let folder = self.directory.join("files");
-        fs::create_dir_all(&folder).map_err(|source| RecordError::Create { path: folder, source })?;
+        let failed = |source| RecordError::Create { path: self.directory.join("files"), source };
+        self.folder.create_folder("files").map_err(failed)?;
         let mut kept = Vec::with_capacity(files.len());
         for (number, file) in files.iter().enumerate() {
             let stored = format!("files/{number:03}");
@@ -241,11 +252,15 @@ impl RunWriter {
                 manifest.incomplete.push(reason);
             }
         }
-        let path = self.directory.join(MANIFEST);
         let bytes = json(MANIFEST, &manifest)?;
-        if self.storage.replace(&path, &bytes).is_err() {
-            // There is no room for a second file: this uses the room of the placeholder.
-            self.storage.overwrite(&path, &bytes).map_err(|source| RecordError::WriteManifest { path, source })?;
+        // The seal first: until the manifest is there the run counts as unfinished, whatever the seal states.
+        let sealed = seal_of(&bytes);
+        for (name, bytes) in [(SEAL, sealed.as_bytes()), (MANIFEST, &bytes)] {
+            if self.storage.replace(name, bytes).is_err() {
+                // There is no room for a second file: this uses the room of the placeholder.
+                let failed = |source| RecordError::WriteManifest { path: self.directory.join(name), source };
+                self.storage.overwrite(name, bytes).map_err(failed)?;
+            }
         }
         Ok(manifest)
     }
@@ -275,8 +290,7 @@ impl RunWriter {
 
     /// Stores a file; returns `true` if all of it is on the disk.
     fn store(&mut self, name: &str, bytes: &[u8]) -> bool {
-        let path = self.directory.join(name);
-        let Err(Stopped { written, source }) = self.storage.create(&path, bytes) else {
+        let Err(Stopped { written, source }) = self.storage.create(name, bytes) else {
             self.account(name, bytes);
             return true;
         };
@@ -286,7 +300,7 @@ impl RunWriter {
             return false;
         }
         self.remember(format!("cannot write {name}: {source}"));
-        match self.storage.remove(&path) {
+        match self.storage.remove(name) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => self.remember(format!("cannot remove the unfinished {name}: {error}")),
@@ -303,6 +317,11 @@ impl RunWriter {
     fn remember(&mut self, reason: String) {
         self.incomplete.push(reason);
     }
+}
+
+/// Returns the seal of a manifest: a line as `sha256sum run.json` prints it.
+pub(crate) fn seal_of(manifest: &[u8]) -> String {
+    format!("{}  {MANIFEST}\n", sha256::of_bytes(manifest))
 }
 
 pub(crate) fn json<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Vec<u8>, RecordError> {
@@ -326,36 +345,39 @@ mod tests {
 
     /// A disk with this much room left.
     struct Full {
+        disk: RunFolder,
         room: usize,
         may_replace: bool,
     }
 
     impl Storage for Full {
-        fn create(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Stopped> {
+        fn create(&mut self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
             let fits = bytes.len().min(self.room);
-            Disk.create(path, &bytes[..fits])?;
+            self.disk.create(name, &bytes[..fits])?;
             self.room -= fits;
             if fits < bytes.len() {
                 return Err(Stopped { written: fits, source: io::ErrorKind::StorageFull.into() });
             }
             Ok(())
         }
-        fn replace(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-            if self.may_replace { Disk.replace(path, bytes) } else { Err(io::ErrorKind::StorageFull.into()) }
+        fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+            let full = RecordError::Io { path: name.into(), source: io::ErrorKind::StorageFull.into() };
+            if self.may_replace { self.disk.replace(name, bytes) } else { Err(full) }
         }
-        fn overwrite(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-            Disk.overwrite(path, bytes)
+        fn overwrite(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+            self.disk.overwrite(name, bytes)
         }
-        fn remove(&mut self, path: &Path) -> io::Result<()> {
-            self.room += fs::metadata(path)?.len() as usize;
-            Disk.remove(path)
+        fn remove(&mut self, name: &str) -> io::Result<()> {
+            self.room += fs::metadata(self.disk.path().join(name))?.len() as usize;
+            self.disk.remove(name)
         }
     }
 
     fn writer_on(directory: &Path, room: usize, may_replace: bool) -> RunWriter {
         fs::create_dir_all(directory.join("events")).unwrap();
-        let disk = Full { room: RESERVED_BYTES + room, may_replace };
-        RunWriter::with_storage(directory, Box::new(disk), 100).unwrap()
+        let folder = RunFolder::open(directory).unwrap();
+        let room = RESERVED_BYTES + seal_of(b"").len() + room;
+        RunWriter::with_storage(&folder, Box::new(Full { disk: folder.clone(), room, may_replace }), 100).unwrap()
     }
 
     #[test]

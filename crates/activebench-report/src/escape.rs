@@ -26,11 +26,15 @@ pub(crate) fn is_hidden(character: char) -> bool {
 
 /// Escapes text for a terminal: hidden characters become `\u{..}`, a tab becomes a space.
 pub fn terminal(text: &str) -> String {
-    bounded(text.chars().map(|character| match character {
+    bounded(text.chars().map(shown_on_terminal))
+}
+
+fn shown_on_terminal(character: char) -> String {
+    match character {
         '\t' => " ".to_owned(),
         hidden if is_hidden(hidden) => hidden.escape_unicode().to_string(),
         shown => shown.to_string(),
-    }))
+    }
 }
 
 /// Escapes text and attributes of XML like [`terminal`]. The XML writer escapes the markup afterwards.
@@ -47,7 +51,15 @@ pub(crate) fn xml(text: &str) -> String {
 /// An apostrophe is put before a leading `=`, `+`, `-` or `@`, also after blanks and in their wide forms (OWASP, *CSV
 /// Injection*). Tabs and line breaks, which also start formulas, are replaced anyway.
 pub(crate) fn spreadsheet(text: &str) -> String {
-    let shown = terminal(text);
+    no_formula(terminal(text))
+}
+
+/// Escapes a text field of CSV like [`spreadsheet`], at any length: a table of events is for programs.
+pub fn spreadsheet_whole(text: &str) -> String {
+    no_formula(text.chars().map(shown_on_terminal).collect())
+}
+
+fn no_formula(shown: String) -> String {
     let begins_formula =
         |sign| matches!(sign, '=' | '+' | '-' | '@' | '\u{ff1d}' | '\u{ff0b}' | '\u{ff0d}' | '\u{ff20}');
     match shown.trim_start().starts_with(begins_formula) {
@@ -229,21 +241,22 @@ mod tests {
 
     #[test]
     fn no_spreadsheet_computes_what_a_tool_printed() {
-        check(
-            spreadsheet,
-            &[
-                ("write", "write"),
-                ("=1+1", "'=1+1"),
-                ("+1", "'+1"),
-                ("-i0", "'-i0"),
-                ("@sum(a1)", "'@sum(a1)"),
-                (" =1", "' =1"),
-                ("\t=1", "' =1"),
-                ("\u{ff1d}1", "'\u{ff1d}1"),
-                ("\r=1", "\\u{d}=1"),
-                ("a=b", "a=b"),
-            ],
-        );
+        let cases = [
+            ("write", "write"),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-i0", "'-i0"),
+            ("@sum(a1)", "'@sum(a1)"),
+            (" =1", "' =1"),
+            ("\t=1", "' =1"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
+            ("\r=1", "\\u{d}=1"),
+            ("a=b", "a=b"),
+        ];
+        check(spreadsheet, &cases);
+        check(spreadsheet_whole, &cases);
+        let long = "x".repeat(2 * FIELD_LIMIT);
+        assert_eq!(spreadsheet_whole(&long), long);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use activebench_detect::acceptance::{Benchmark, Ran, Recorded, RunEvidence, Sett
 use activebench_model::acceptance::{Acceptance, AcceptanceMark, AgreedFile};
 use activebench_model::command::CommandLine;
 use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
-use activebench_record::{RunReader, read_series};
+use activebench_record::{EntryKind, RunFolder, RunReader, read_series};
 use anyhow::{Context, anyhow};
 
 use super::{AGREED, Agreed};
@@ -130,6 +130,10 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
         let command = found.reader.manifest().command.argv.join(" ");
         notes.push(format!("{} belongs to no benchmark of the file: {command}", found.shown.display()));
     }
+    for found in evidence.runs.iter().filter(|found| !found.reader.is_sealed()) {
+        let shown = found.shown.display();
+        notes.push(format!("run.json of {shown} has no seal: nothing shows that it is the one that was recorded"));
+    }
     let words = ["activebench", "accept"].map(str::to_owned).into_iter();
     let paths = std::iter::once(&agreed.path).chain(named).map(|path| path.display().to_string());
     let setting = Setting {
@@ -144,14 +148,15 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
 impl Evidence {
     /// Adds the runs of a directory: that of a whole acceptance, of a series, or of a run.
     fn gather(&mut self, directory: &Path, shown: &Path, agreed: &Agreed) -> Result<(), Failure> {
-        if !directory.join(AGREED).is_file() {
+        let folder = RunFolder::open(directory).or_exit(ExitCode::Usage)?;
+        if folder.kind(AGREED).or_exit(ExitCode::Usage)? != Some(EntryKind::File) {
             return self.gather_series(directory, shown, &[]);
         }
         let mut any = false;
         for benchmark in &agreed.file.benchmarks {
             let name = &benchmark.name.value;
             let inner = directory.join(name);
-            if inner.is_dir() {
+            if folder.kind(name).or_exit(ExitCode::Usage)? == Some(EntryKind::Folder) {
                 any = true;
                 self.gather_series(&inner, &shown.join(name), std::slice::from_ref(name))?;
             }
@@ -179,7 +184,7 @@ impl Evidence {
         };
         let place = self.series(directory, shown, folders.clone(), manifest)?;
         for name in self.series[place].manifest.runs.clone() {
-            self.add(&directory.join(&name), &shown.join(&name), folders.clone(), Some(place))?;
+            self.add(directory, &name, &shown.join(&name), folders.clone(), Some(place))?;
         }
         Ok(())
     }
@@ -200,7 +205,7 @@ impl Evidence {
             }
             None => None,
         };
-        self.add(directory, shown, folders, place)
+        self.add(directory, "", shown, folders, place)
     }
 
     /// Returns the index of a series; adds the series if it is new.
@@ -219,19 +224,18 @@ impl Evidence {
         Ok(self.series.len() - 1)
     }
 
+    /// Adds the run in a folder of a directory; without a name, that in the directory itself.
     fn add(
         &mut self,
         directory: &Path,
+        name: &str,
         shown: &Path,
         folders: Vec<String>,
         series: Option<usize>,
     ) -> Result<(), Failure> {
-        let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
-        let path = directory.join("run.json");
-        let sha256 = activebench_record::sha256_of_file(&path)
-            .with_context(|| format!("cannot read {}", path.display()))
-            .or_exit(ExitCode::Usage)?;
-        self.directories.push(canonical(directory)?);
+        let reader = RunReader::open_inside(directory, name).or_exit(ExitCode::Usage)?;
+        let sha256 = reader.manifest_sha256().to_owned();
+        self.directories.push(canonical(reader.directory())?);
         self.runs.push(Found { reader, sha256, shown: shown.to_owned(), folders, series });
         Ok(())
     }

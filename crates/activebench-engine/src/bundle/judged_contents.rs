@@ -2,23 +2,23 @@
 //! bundle are judged alike, so that both can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use activebench_bundle::{BundleKind, BundleManifest, BundledRun, BundledTool, Content, RUN, SCHEMA, Source, Tests};
+use activebench_bundle::{
+    BundleKind, BundleManifest, BundledRun, BundledTool, Content, RUN, SCHEMA, Source, Stored, Tests,
+};
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Redaction;
-use activebench_record::{Mismatch, RunReader, is_derived};
+use activebench_record::{
+    EntryKind, MANIFEST as RUN_MANIFEST, Mismatch, RecordError, RunFolder, RunReader, SEAL, is_derived,
+};
 use anyhow::anyhow;
 
 use crate::corrected_run::{AS_GIVEN, WITH_ADVICE};
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::{derived_files, judge, series};
-
-/// The manifest of a run.
-const RUN_MANIFEST: &str = "run.json";
 
 /// All statements and files of a bundle.
 pub(super) struct Whole {
@@ -34,7 +34,11 @@ pub(super) struct Whole {
 pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     let mut gathered = Gathered::default();
     let mut preconditioning = Gathered::default();
-    let is_run = |name: &str| directory.join(name).join(RUN_MANIFEST).is_file();
+    let folder = RunFolder::open(directory).or_exit(ExitCode::Usage)?;
+    let is_run = |name: &str| {
+        let inner = folder.inner(name).and_then(|inner| inner.kind(RUN_MANIFEST));
+        matches!(inner, Ok(Some(EntryKind::File)))
+    };
     let mut run =
         |name: &str, reader: &RunReader, judged: &JudgedRun| gathered.add(&format!("{RUN}/{name}"), reader, judged);
     // The preconditioning is evidence but not one of the runs: only its files are added.
@@ -52,14 +56,14 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     gathered.sources.extend(preconditioning.sources);
     let (kind, verdict, exit_code) = match of_series {
         Some(judged) => {
-            gathered.stored(RUN, directory, series::MANIFEST);
+            gathered.stored(RUN, &folder, series::MANIFEST, None);
             for (name, bytes) in series::reports(&judged) {
                 gathered.given(RUN, &name, bytes);
             }
             (BundleKind::Series, judged.verdict, judged.exit_code)
         }
-        None if directory.join(RUN_MANIFEST).exists() || !is_run(AS_GIVEN) => {
-            gathered.judge(directory, RUN)?;
+        None if !matches!(folder.kind(RUN_MANIFEST), Ok(None)) || !is_run(AS_GIVEN) => {
+            gathered.judge(directory, "", RUN)?;
             let run = &gathered.runs[0];
             (BundleKind::Run, run.verdict, run.exit_code)
         }
@@ -70,14 +74,14 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
         }
         None => {
             for name in [AS_GIVEN, WITH_ADVICE] {
-                gathered.judge(&directory.join(name), &format!("{RUN}/{name}"))?;
+                gathered.judge(directory, name, &format!("{RUN}/{name}"))?;
             }
             // As with `verify --and-corrected`, the exit code is that of the command as given.
             let run = &gathered.runs[0];
             (BundleKind::WithAdvice, run.verdict, run.exit_code)
         }
     };
-    let strays = strays(directory, &gathered.sources)
+    let strays = strays(&folder, &gathered.sources)
         .map_err(|error| anyhow!("cannot list {}: {error}", directory.display()))
         .or_exit(ExitCode::Usage)?;
     let described = BundleManifest {
@@ -104,7 +108,11 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
 }
 
 /// Returns where the claims of a bundle differ from its evidence.
-pub(super) fn differences(claimed: &BundleManifest, found: &Whole, folder: &Path) -> io::Result<Vec<String>> {
+pub(super) fn differences(
+    claimed: &BundleManifest,
+    found: &Whole,
+    folder: &RunFolder,
+) -> Result<Vec<String>, RecordError> {
     let mut differences = Vec::new();
     let gives = |what: &str, claimed: String, found: String| {
         format!("bundle.json claims {what} {claimed}, the evidence gives {found}")
@@ -143,7 +151,7 @@ pub(super) fn differences(claimed: &BundleManifest, found: &Whole, folder: &Path
     for name in held {
         match expected.get(name) {
             None if same_version || !is_report(name) => differences.push(format!("{name:?} belongs to no run")),
-            Some(source) if same_version && !super::same(&source.content, &folder.join(name))? => {
+            Some(source) if same_version && !super::same(&source.content, folder, name)? => {
                 differences.push(format!("{name:?} is not what the evidence gives"));
             }
             _ => {}
@@ -177,8 +185,9 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn judge(&mut self, directory: &Path, name: &str) -> Result<(), Failure> {
-        let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
+    /// Judges the run in `folder` of a directory; `name` is its folder in the bundle.
+    fn judge(&mut self, directory: &Path, folder: &str, name: &str) -> Result<(), Failure> {
+        let reader = RunReader::open_inside(directory, folder).or_exit(ExitCode::Usage)?;
         let judged = judge::judge(Path::new(name), &reader, reader.manifest().clone(), judge::Timelines::Computed)
             .or_exit(ExitCode::Usage)?;
         self.add(name, &reader, &judged)
@@ -194,9 +203,12 @@ impl Gathered {
             );
             return Err(Failure::new(ExitCode::Usage, error));
         }
-        self.stored(name, directory, RUN_MANIFEST);
-        for file in judged.manifest.sha256.keys() {
-            self.stored(name, directory, file);
+        self.stored(name, reader.folder(), RUN_MANIFEST, Some(reader.manifest_sha256()));
+        if reader.is_sealed() {
+            self.stored(name, reader.folder(), SEAL, None);
+        }
+        for (file, sha256) in &reader.manifest().sha256 {
+            self.stored(name, reader.folder(), file, Some(sha256));
         }
         for (file, bytes) in derived_files::all(reader, judged).or_exit(ExitCode::Bug)? {
             self.given(name, &file, bytes);
@@ -230,8 +242,14 @@ impl Gathered {
         Ok(())
     }
 
-    fn stored(&mut self, folder: &str, directory: &Path, file: &str) {
-        self.sources.push(Source { name: format!("{folder}/{file}"), content: Content::Stored(directory.join(file)) });
+    /// Adds a stored file with the sum that it was found to have.
+    fn stored(&mut self, name: &str, folder: &RunFolder, file: &str, sha256: Option<&str>) {
+        let (folder, opened) = (folder.clone(), file.to_owned());
+        let path = folder.path().join(file);
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let open = move || folder.file(&opened).map_err(io::Error::other)?.ok_or_else(gone);
+        let stored = Stored { path, sha256: sha256.map(str::to_owned), open: Box::new(open) };
+        self.sources.push(Source { name: format!("{name}/{file}"), content: Content::Stored(stored) });
     }
 
     fn given(&mut self, folder: &str, file: &str, bytes: Vec<u8>) {
@@ -240,19 +258,18 @@ impl Gathered {
 }
 
 /// Returns the files of a directory that do not go into its bundle, ascending.
-fn strays(directory: &Path, sources: &[Source]) -> io::Result<Vec<String>> {
+fn strays(directory: &RunFolder, sources: &[Source]) -> Result<Vec<String>, RecordError> {
     let held: BTreeSet<&str> =
         sources.iter().filter_map(|source| source.name.strip_prefix(RUN)?.strip_prefix('/')).collect();
     let mut strays = Vec::new();
-    let mut folders = vec![String::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(directory.join(&folder))? {
-            let entry = entry?;
-            let name = format!("{folder}{}", entry.file_name().to_string_lossy());
-            match entry.file_type()?.is_dir() {
-                true => folders.push(format!("{name}/")),
-                false if held.contains(name.as_str()) => {}
-                false => strays.push(name),
+    let mut folders = vec![(String::new(), directory.clone())];
+    while let Some((above, folder)) = folders.pop() {
+        for (name, kind) in folder.entries()? {
+            let shown = format!("{above}{}", name.to_string_lossy());
+            match (kind, name.to_str()) {
+                (EntryKind::Folder, Some(inner)) => folders.push((format!("{shown}/"), folder.inner(inner)?)),
+                _ if held.contains(shown.as_str()) => {}
+                _ => strays.push(shown),
             }
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     let mut redactor = Redactor::default();
     let mut readers = Vec::new();
     for name in &names {
-        let reader = RunReader::open(&directory.join(name)).or_exit(ExitCode::Usage)?;
+        let reader = RunReader::open_inside(directory, name).or_exit(ExitCode::Usage)?;
         let output = reader.output().or_exit(ExitCode::Usage)?;
         let hosts = activebench_tools::ADAPTERS.iter().flat_map(|adapter| adapter.host_names(&output)).collect();
         redactor.learn_given(&Given { hosts, ..Given::default() });
@@ -56,7 +56,7 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     for (name, reader) in names.iter().zip(&readers) {
         redactor.copy_run(reader, &to.join(name), sha256.as_deref()).or_exit(ExitCode::Usage)?;
         if preconditioning.as_ref() == Some(name) {
-            let copy = RunReader::open(&to.join(name)).or_exit(ExitCode::Usage)?;
+            let copy = RunReader::open_inside(&to, name).or_exit(ExitCode::Usage)?;
             sha256 = Some(copy.manifest_sha256().to_owned());
         }
     }

@@ -1,9 +1,9 @@
 //! Finds run directories below folders.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::folder::{EntryKind, RunFolder};
 use crate::layout::MANIFEST;
 use crate::series::read_series;
 
@@ -33,8 +33,15 @@ pub fn find_runs(folder: &Path) -> Found {
 }
 
 fn look(folder: &Path, depth: usize, found: &mut Found) {
-    // A run's own folders hold no runs.
-    if folder.join(MANIFEST).symlink_metadata().is_ok() {
+    let open = match RunFolder::open(folder) {
+        Ok(open) => open,
+        Err(error) => {
+            found.left_out.push((folder.to_owned(), error.to_string()));
+            return;
+        }
+    };
+    // A run's own folders hold no runs. Whatever has the manifest's name is reported when it is read.
+    if !matches!(open.kind(MANIFEST), Ok(None)) {
         found.runs.push(folder.to_owned());
         return;
     }
@@ -50,21 +57,18 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
         }
     };
     let mut folders = BTreeSet::new();
-    let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
-    match entries {
-        Err(error) => found.left_out.push((folder.to_owned(), format!("cannot read it: {error}"))),
+    match open.entries() {
+        Err(error) => found.left_out.push((folder.to_owned(), error.to_string())),
         Ok(entries) => {
-            for entry in entries {
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && Some(entry.path()) == preconditioning => {}
-                    Ok(kind) if kind.is_dir() => {
-                        folders.insert(InOrder(entry.path()));
+            for (name, kind) in entries {
+                let path = folder.join(&name);
+                match kind {
+                    EntryKind::Folder if Some(&path) == preconditioning.as_ref() => {}
+                    EntryKind::Folder => {
+                        folders.insert(InOrder(path));
                     }
-                    Ok(kind) if kind.is_file() && entry.file_name().to_string_lossy().ends_with(BUNDLE) => {
-                        found.bundles.push(entry.path());
-                    }
-                    Ok(_) => {}
-                    Err(error) => found.left_out.push((entry.path(), format!("cannot read it: {error}"))),
+                    EntryKind::File if name.to_string_lossy().ends_with(BUNDLE) => found.bundles.push(path),
+                    EntryKind::File | EntryKind::Other(_) => {}
                 }
             }
         }
@@ -92,6 +96,8 @@ impl PartialOrd for InOrder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use activebench_model::series::{FORMAT, SeriesManifest};
 
     use super::*;

@@ -150,7 +150,7 @@ fn what_is_garbled_is_named_and_the_rest_is_read() {
     }
     fs::remove_file(victim.join(FIGURES)).unwrap();
     fs::create_dir(victim.join(FIGURES)).unwrap();
-    assert!(why(&read(&directories)).contains("not a regular file of at most"));
+    assert!(why(&read(&directories)).contains("is a directory, and a run directory holds regular files"));
 }
 
 /// Returns a report in the form of `report.json`, with the figures of a stored run.
@@ -219,7 +219,7 @@ fn a_table_of_another_version_is_made_anew_from_the_report() {
     let root = tempfile::tempdir().unwrap();
     let directories = stored(root.path(), 1);
     let path = directories[0].join(FIGURES);
-    let mut frame = frame_of_bytes(fs::read(&path).unwrap(), None).unwrap();
+    let mut frame = frame_of_bytes(fs::read(&path).unwrap(), None, 100).unwrap();
     frame.with_column(Series::new(VERSION_COLUMN.into(), vec![VERSION + 1; frame.height()]).into()).unwrap();
     let mut bytes = Vec::new();
     polars::prelude::ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();

@@ -1,16 +1,19 @@
 //! Written data is read back, and damage is named.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
+use activebench_model::coverage::RecordAccount;
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, PayloadEvent, SampleEvent,
-    StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, NameEvent, Origin, PayloadEvent, RecordClass,
+    SampleEvent, StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
+use activebench_model::log::{EventLog, LogCut};
 use activebench_model::run::{FORMAT, Manifest};
 use activebench_model::thread_stacks::{Frame, Stacks};
-use activebench_record::{KEPT_PAYLOAD, ROWS_PER_PART, RecordError, RunReader, RunWriter, STACKS};
+use activebench_record::{KEPT_PAYLOAD, ROWS_PER_PART, RecordError, RunReader, RunWriter, SEAL, STACKS, sha256};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -59,7 +62,7 @@ prop_compose! {
     ) -> Call {
         Call {
             start_ns: times.0, end_ns: times.1, tid: ids.0, tgid: ids.1, op, fd, file, kind, open_flags,
-            offset: moved.0, requested: moved.1, returned: moved.2,
+            offset: moved.0, requested: moved.1, returned: moved.2 % (1 << 31),
             storage_read_bytes: counters.0, cached_bytes: counters.1, cpu_ns: counters.2, user_before_ns: counters.3, stands_for: 1,
         }
     }
@@ -297,7 +300,7 @@ fn parts_end_at_their_size_and_come_back_one_by_one() {
 fn each_kind_of_damage_has_its_own_error() {
     type Damage = fn(&Path);
     type IsExpected = fn(&RecordError) -> bool;
-    let cases: [(&str, Damage, IsExpected); 7] = [
+    let cases: [(&str, Damage, IsExpected); 14] = [
         (
             "no manifest",
             |run| fs::remove_file(run.join("run.json")).unwrap(),
@@ -338,8 +341,59 @@ fn each_kind_of_damage_has_its_own_error() {
                 let path = run.join("run.json");
                 let text = fs::read_to_string(&path).unwrap().replace("\"stdout.txt\"", "\"../../etc/passwd\"");
                 fs::write(path, text).unwrap();
+                fs::remove_file(run.join(SEAL)).unwrap();
             },
             |error| matches!(error, RecordError::OutsideName { name } if name == "../../etc/passwd"),
+        ),
+        (
+            "a choice changed in the manifest",
+            |run| {
+                let path = run.join("run.json");
+                let text = fs::read_to_string(&path).unwrap().replace("\"choices\": {", "\"choices\": { ");
+                fs::write(path, text).unwrap();
+            },
+            |error| matches!(error, RecordError::BrokenSeal { .. }),
+        ),
+        (
+            "a seal of something else",
+            |run| fs::write(run.join(SEAL), "0  run.json\n").unwrap(),
+            |error| matches!(error, RecordError::BrokenSeal { .. }),
+        ),
+        (
+            "a part that the manifest does not list",
+            |run| {
+                fs::copy(run.join("events/calls-0000.parquet"), run.join("events/calls-0001.parquet")).unwrap();
+            },
+            |error| matches!(error, RecordError::UnlistedFile { path } if path.ends_with("events/calls-0001.parquet")),
+        ),
+        (
+            "output that the manifest does not list",
+            |run| fs::write(run.join("stderr.txt"), "added").unwrap(),
+            |error| matches!(error, RecordError::UnlistedFile { path } if path.ends_with("stderr.txt")),
+        ),
+        (
+            "a link in the place of a file",
+            |run| {
+                fs::remove_file(run.join("stdout.txt")).unwrap();
+                std::os::unix::fs::symlink("/etc/hostname", run.join("stdout.txt")).unwrap();
+            },
+            |error| matches!(error, RecordError::NotAFile { what: "a symbolic link", .. }),
+        ),
+        (
+            "a link on the way to a file",
+            |run| {
+                fs::rename(run.join("events"), run.with_file_name("elsewhere")).unwrap();
+                std::os::unix::fs::symlink("../elsewhere", run.join("events")).unwrap();
+            },
+            |error| matches!(error, RecordError::NotAFile { what: "reached through a symbolic link", .. }),
+        ),
+        (
+            "a manifest that is a link",
+            |run| {
+                fs::rename(run.join("run.json"), run.with_file_name("run.json")).unwrap();
+                std::os::unix::fs::symlink("../run.json", run.join("run.json")).unwrap();
+            },
+            |error| matches!(error, RecordError::NotAFile { what: "a symbolic link", .. }),
         ),
     ];
     for (what, damage, expected) in cases {
@@ -375,9 +429,25 @@ fn a_table_cut_anywhere_is_an_error_and_never_fewer_rows() {
     for length in (0..whole.len()).step_by(97).chain(whole.len() - 16..whole.len()) {
         fs::write(&part, &whole[..length]).unwrap();
         let results: Vec<_> = reader.calls().collect();
-        assert!(matches!(results.as_slice(), [Err(RecordError::Table { .. })]), "{length}: {results:?}");
+        assert!(matches!(results.as_slice(), [Err(RecordError::Changed { .. })]), "{length}: {results:?}");
         assert_eq!(reader.verify_hashes().len(), 1);
     }
+}
+
+#[test]
+fn a_call_that_moved_more_than_a_call_can_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    writer.append(&[one_call(), Call { returned: 1 << 31, ..one_call() }]);
+    writer.finish(manifest()).unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    let errors = [
+        reader.calls().next().unwrap().unwrap_err().to_string(),
+        reader.plain_calls().next().unwrap().unwrap_err().to_string(),
+        reader.places().next().unwrap().unwrap_err().to_string(),
+    ];
+    assert!(errors.iter().all(|error| error.contains("row 1 states more bytes than a call can move")), "{errors:?}");
 }
 
 #[test]
@@ -391,6 +461,7 @@ fn a_table_without_a_column_names_it() {
     writer.append(&[CacheEvent { at_ns: 1, file, offset: 0, bytes: 1, tgid: 1, in_tree: true }]);
     writer.finish(manifest()).unwrap();
     fs::copy(run.join("events/page_cache-0000.parquet"), run.join("events/calls-0000.parquet")).unwrap();
+    rewritten(&run);
     let reader = RunReader::open(&run).unwrap();
     let error = reader.calls().next().unwrap().unwrap_err();
     assert!(matches!(&error, RecordError::Column { column, .. } if column == "start_ns"), "{error:?}");
@@ -415,15 +486,105 @@ fn changed_evidence_is_named_and_derived_files_may_change() {
     assert_ne!(mismatches[0].found.as_ref(), Ok(&mismatches[0].expected));
 }
 
+/// Makes the manifest agree with the files that it lists and that are there, and seals it: the work of somebody who
+/// knows how a run directory is made.
+fn rewritten(run: &Path) {
+    let path = run.join("run.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let sums = manifest["sha256"].as_object_mut().unwrap();
+    sums.retain(|name, _| run.join(name).exists());
+    for (name, sum) in sums {
+        *sum = sha256(&fs::read(run.join(name)).unwrap()).into();
+    }
+    let bytes = serde_json::to_vec(&manifest).unwrap();
+    fs::write(run.join(SEAL), format!("{}  run.json\n", sha256(&bytes))).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
 #[test]
-fn files_that_the_manifest_does_not_list_are_not_evidence() {
+fn files_of_the_user_are_no_evidence_and_no_hindrance() {
     let directory = tempfile::tempdir().unwrap();
     let run = stored_run(directory.path());
-    fs::copy(run.join("events/calls-0000.parquet"), run.join("events/calls-0001.parquet")).unwrap();
-    fs::write(run.join("stderr.txt"), "added").unwrap();
+    fs::write(run.join("notes.txt"), "mine").unwrap();
+    fs::write(run.join("events/notes.parquet"), "mine").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", run.join("link")).unwrap();
     let reader = RunReader::open(&run).unwrap();
     assert_eq!(all(reader.calls()).len(), 50);
-    assert!(reader.output().unwrap().stderr.is_empty());
+    assert!(reader.output().unwrap().stderr.is_empty() && reader.file("notes.txt").unwrap().is_none());
+}
+
+#[test]
+fn a_run_of_an_earlier_version_has_no_seal_and_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = stored_run(directory.path());
+    let line = fs::read_to_string(run.join(SEAL)).unwrap();
+    assert_eq!(line, format!("{}  run.json\n", RunReader::open(&run).unwrap().manifest_sha256()));
+    assert!(RunReader::open(&run).unwrap().is_sealed());
+    fs::remove_file(run.join(SEAL)).unwrap();
+    let reader = RunReader::open(&run).unwrap();
+    assert!(!reader.is_sealed() && all(reader.calls()).len() == 50);
+}
+
+#[test]
+fn rows_are_counted_against_the_account() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    writer.append(&vec![one_call(); ROWS_PER_PART + 50]);
+    let account = |received| RecordAccount { made: received, received, ..RecordAccount::default() };
+    let mut stated = manifest();
+    let cut = BTreeMap::from([(RecordClass::Calls, 1_000)]);
+    stated.coverage.log =
+        Some(EventLog { cut: Some(LogCut { at_ns: 1, why: String::new(), records: cut }), ..EventLog::default() });
+    stated.coverage.records.insert(RecordClass::Calls, account(ROWS_PER_PART as u64 + 1_050));
+    stated.coverage.records.insert(RecordClass::BlockQueued, account(0));
+    writer.finish(stated).unwrap();
+    let settled = || {
+        let checked = RunReader::open(&run).unwrap().checked();
+        let mut coverage = checked.reader.manifest().coverage.clone();
+        let faults = checked.settle(&mut coverage);
+        (faults, coverage.records[&RecordClass::Calls])
+    };
+    assert_eq!(settled(), (Vec::new(), account(ROWS_PER_PART as u64 + 1_050)));
+
+    // A part that is gone from the directory and from the manifest.
+    let part = run.join("events/calls-0001.parquet");
+    let bytes = fs::read(&part).unwrap();
+    fs::remove_file(&part).unwrap();
+    rewritten(&run);
+    let (faults, short) = settled();
+    assert_eq!(faults, ["50 of 32818 rows of the table calls are not in the run directory"]);
+    assert_eq!((short.received, short.lost), (ROWS_PER_PART as u64 + 1_000, 50));
+
+    // One that is there and listed, and not what was recorded.
+    let first = run.join("events/calls-0000.parquet");
+    fs::write(&first, &bytes).unwrap();
+    let (faults, short) = settled();
+    assert_eq!(faults, ["32818 of 32818 rows of the table calls are not in the run directory"]);
+    assert_eq!(short.lost, ROWS_PER_PART as u64 + 50);
+    let checked = RunReader::open(&run).unwrap().checked();
+    assert_eq!((checked.mismatches.len(), checked.reader.calls().count()), (1, 0));
+
+    // More rows than records.
+    fs::write(&first, encoded(ROWS_PER_PART)).unwrap();
+    rewritten(&run);
+    assert_eq!(settled().0, ["50 of 32818 rows of the table calls are not in the run directory"]);
+    let manifest = fs::read_to_string(run.join("run.json")).unwrap();
+    fs::write(run.join("run.json"), manifest.replace("\"received\":33818", "\"received\":2000")).unwrap();
+    rewritten(&run);
+    let (faults, account) = settled();
+    assert_eq!(faults, ["the table calls has 32768 rows, and 1000 records arrived: some were added"]);
+    assert_eq!(account.lost, 0);
+}
+
+/// Returns a part of so many calls.
+fn encoded(rows: usize) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let mut writer = RunWriter::create(&run).unwrap();
+    writer.append(&vec![one_call(); rows]);
+    writer.finish(manifest()).unwrap();
+    fs::read(run.join("events/calls-0000.parquet")).unwrap()
 }
 
 #[test]

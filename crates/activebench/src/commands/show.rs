@@ -13,6 +13,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_record::{RecordError, RunReader};
+use activebench_report::escape;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -310,7 +311,7 @@ impl Sink {
         let value = serde_json::to_value(value).context("cannot serialise a row")?;
         if self.format == ShowFormat::Json {
             // One value per line: a run can have millions.
-            writeln!(std::io::stdout().lock(), "{value}")?;
+            writeln!(std::io::stdout().lock(), "{}", escape::json(&value.to_string()))?;
             return Ok(());
         }
         let mut flat = Vec::new();
@@ -318,7 +319,7 @@ impl Sink {
         if self.header.is_none() {
             let header: Vec<String> = flat.iter().map(|(name, _)| name.clone()).collect();
             match self.format {
-                ShowFormat::Csv => self.csv.write_record(&header)?,
+                ShowFormat::Csv => self.csv.write_record(header.iter().map(|name| escape::spreadsheet_whole(name)))?,
                 _ => {
                     self.table.set_header(&header);
                 }
@@ -328,12 +329,15 @@ impl Sink {
         let header = self.header.as_deref().unwrap_or_default();
         let cells: Vec<String> = header
             .iter()
-            .map(|name| flat.iter().find(|(key, _)| key == name).map_or_else(String::new, |(_, cell)| cell.clone()))
+            .map(|name| match flat.iter().find(|(key, _)| key == name) {
+                None => String::new(),
+                Some((_, cell)) => cell.shown(self.format),
+            })
             .collect();
         match self.format {
             ShowFormat::Csv => self.csv.write_record(&cells)?,
             _ => {
-                self.table.add_row(cells.iter().map(|cell| activebench_report::escape::terminal(cell)));
+                self.table.add_row(cells);
             }
         }
         self.count += 1;
@@ -358,7 +362,7 @@ impl Sink {
 
 /// Flattens a value: nested objects become `outer.inner`, lists become their JSON. The two parts of a file's identity
 /// are always columns, also for a row without a file. So is the reason why a fact is not complete.
-fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
+fn flatten(name: String, value: Value, into: &mut Vec<(String, Cell)>) {
     let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
         Value::Object(fields) => {
@@ -367,15 +371,58 @@ fn flatten(name: String, value: Value, into: &mut Vec<(String, String)>) {
                 flatten(inner(&key), field, into);
             }
             if !says_why {
-                into.push((inner("why"), String::new()));
+                into.push((inner("why"), Cell::default()));
             }
         }
         Value::Null if name == "file" => {
-            into.push((inner("s_dev"), String::new()));
-            into.push((inner("ino"), String::new()));
+            into.push((inner("s_dev"), Cell::default()));
+            into.push((inner("ino"), Cell::default()));
         }
-        Value::Null => into.push((name, String::new())),
-        Value::String(text) => into.push((name, text)),
-        other => into.push((name, other.to_string())),
+        Value::Null => into.push((name, Cell::default())),
+        Value::Number(number) => into.push((name, Cell::Number(number.to_string()))),
+        Value::String(text) => into.push((name, Cell::Text(text))),
+        other => into.push((name, Cell::Text(other.to_string()))),
+    }
+}
+
+/// A field of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cell {
+    /// A number of ours: its sign begins no formula.
+    Number(String),
+    /// Text that a tool or a stranger may have chosen.
+    Text(String),
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Cell::Text(String::new())
+    }
+}
+
+impl Cell {
+    fn shown(&self, format: ShowFormat) -> String {
+        match (self, format) {
+            (Cell::Number(number), _) => number.clone(),
+            (Cell::Text(text), ShowFormat::Csv) => escape::spreadsheet_whole(text),
+            (Cell::Text(text), _) => escape::terminal(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_is_escaped_in_every_format_and_numbers_keep_their_sign() {
+        let mut flat = Vec::new();
+        let row =
+            serde_json::json!({ "name": "=cmd|' /C calc'!A0\u{1b}]0;x\u{7}", "offset": -1, "list": ["\u{202e}"] });
+        flatten(String::new(), row, &mut flat);
+        let shown = |format| flat.iter().map(|(_, cell)| cell.shown(format)).collect::<Vec<_>>();
+        assert_eq!(shown(ShowFormat::Csv), ["[\"\\u{202e}\"]", "'=cmd|' /C calc'!A0\\u{1b}]0;x\\u{7}", "-1"]);
+        assert_eq!(shown(ShowFormat::Table)[1], "=cmd|' /C calc'!A0\\u{1b}]0;x\\u{7}");
+        assert_eq!(escape::json("\u{9b}31m\u{202e}"), "\\u009b31m\\u202e");
     }
 }
