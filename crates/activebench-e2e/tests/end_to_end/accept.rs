@@ -71,8 +71,10 @@ fn report(output: &Output) -> Value {
     report
 }
 
-/// Judges stored runs without any rights.
+/// Judges stored runs without any rights, after their owner let others read them.
 fn judged(file: &Path, runs: &Path) -> (Value, Option<i32>) {
+    let opened = Command::new("chmod").args(["-R", "go+rX"]).arg(runs).status().expect("chmod runs");
+    assert!(opened.success(), "others may read {}", runs.display());
     let mut command = Command::new(binary());
     command.args(["accept", "--format", "json"]).arg(file).arg(runs).uid(NOBODY).gid(NOBODY);
     let output = command.output().expect("the binary runs");

@@ -156,7 +156,8 @@ fn nobody_reads_a_folder_that_cannot_be_written() {
     run.assert_nothing_lost();
     let program = folder.path().join("activebench");
     fs::copy(binary(), &program).expect("a copy");
-    for path in [folder.path(), &program] {
+    // The owner lets others read it.
+    for path in [folder.path(), &folder.path().join("run"), &program] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
     }
     let as_nobody = |arguments: &[&str]| {
