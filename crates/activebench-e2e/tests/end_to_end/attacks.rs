@@ -190,3 +190,21 @@ fn without_its_recorder_a_benchmark_ends_with_all_its_processes() {
     verify.wait().expect("it has ended");
     assert!(waited(&|| alive() == 0), "{} processes are left", alive());
 }
+
+#[test]
+fn a_closed_pipe_or_terminal_costs_nothing_but_the_words() {
+    needs!(beside: "sh", "fio");
+    let scene = Scene::new();
+    let job = "fio --name=a --rw=write --size=4m --end_fsync=1";
+    for (number, closed) in ["| true", "2>&1 | true", "| head -c 1", ">&- 2>&-", "<&-"].into_iter().enumerate() {
+        let out = format!("run-{number}");
+        let line = format!("({} verify --out {out} -- {job}; echo $? >code) {closed}", binary().display());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(scene.users()).env("SUDO_USER", "nobody").stdin(Stdio::null());
+        shell.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("the shell runs");
+        let code = fs::read_to_string(scene.users().join("code")).expect("an exit code");
+        assert!(matches!(code.trim(), "0" | "1" | "3"), "{closed}: exit {code}");
+        let manifest = fs::read_to_string(scene.users().join(&out).join("run.json")).expect("a manifest");
+        assert!(!manifest.contains("unfinished"), "{closed}");
+    }
+}
