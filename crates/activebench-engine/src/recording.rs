@@ -7,20 +7,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use activebench_host::{Process, Roots, StorageRef, Survey};
+use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::OtherTracer;
 use activebench_model::log::Totals;
 use activebench_model::preparation::Preparation;
+use activebench_model::readings::Readings;
 use activebench_model::report::JudgedRun;
-use activebench_model::run::{Choices, FORMAT, Manifest, StopReason};
+use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopReason};
 use activebench_model::source::{EventSource, Unreadable};
-use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Spool};
+use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
-use activebench_runner::{Identity, Outcome, RunError, RunOptions};
+use activebench_runner::{CapturedOutput, Identity, Outcome, RunError, RunOptions};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -214,6 +216,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
             look_every_caller_up: observing.look_every_caller_up,
             sample_hz: observing.sample_hz,
             payload: observing.payload,
+            salvage: Draft::salvage(&run, &added),
             overlays: survey.overlays(),
             log: log_options(observing.events_limit_bytes, &mut survey, directory),
         },
@@ -258,6 +261,8 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     };
     // The benchmark can take the folder away from us.
     let manifest = writer.finish(manifest).or_exit(ExitCode::Usage)?;
+    // The record is there: an observer that is gone by now does not matter.
+    let _ = recorder.observer.kept();
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
     // The run directory gets a report in every format.
@@ -266,6 +271,73 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
         say!("cannot write the derived files of {}: {error:#}", directory.display());
     });
     Ok(Recorded { judged, reader, interrupted })
+}
+
+/// The hidden subcommand that completes the record of a run whose recorder was killed.
+pub const SALVAGE: &str = "__salvage";
+
+/// What is needed of a run, beside its observation, to complete its record.
+#[derive(Serialize, Deserialize)]
+struct Draft {
+    directory: PathBuf,
+    command: CommandLine,
+    added_arguments: Vec<String>,
+    choices: Choices,
+    started_unix_s: i64,
+}
+
+impl Draft {
+    /// Returns how the record is completed; `None` if it cannot be told, which costs the record of a killed run alone.
+    fn salvage(run: &RunToRecord<'_>, added_arguments: &[String]) -> Option<Salvage> {
+        let draft = Self {
+            directory: std::path::absolute(run.directory).ok()?,
+            command: run.command.clone(),
+            added_arguments: added_arguments.to_vec(),
+            choices: run.choices.clone(),
+            started_unix_s: OffsetDateTime::now_utc().unix_timestamp(),
+        };
+        let text = serde_json::to_string(&draft).ok()?;
+        Some(Salvage { subcommand: SALVAGE.to_owned(), text })
+    }
+}
+
+/// Completes the record of a run whose recorder was killed; returns an exit code.
+pub fn salvage(arguments: &[OsString]) -> i32 {
+    match complete(arguments) {
+        Ok(()) => 0,
+        Err(_) => ExitCode::Usage as i32,
+    }
+}
+
+fn complete(arguments: &[OsString]) -> anyhow::Result<()> {
+    let Draft { directory, command, added_arguments, choices, started_unix_s } =
+        serde_json::from_reader(std::io::stdin().lock())?;
+    let mut observation = Observation::inherited(arguments)?;
+    let times: Vec<u64> = observation.tasks().flatten().flatten().map(|task| task.at_ns).collect();
+    let started_ns = times.iter().min().copied().unwrap_or_default();
+    let ended_ns = times.iter().max().copied().unwrap_or_default();
+    observation.coverage.overhead.run_ns = ended_ns - started_ns;
+    let mut writer = RunWriter::resume(&directory)?;
+    let outcome = Outcome {
+        child: ChildEnd { stopped_by_us: Some(StopReason::Terminated), ..ChildEnd::default() },
+        output: CapturedOutput::default(),
+        clocks: Clocks { started_unix_s, started_ns, ended_ns },
+        observation,
+        steal: Vec::new(),
+        steal_unread: Some("activebench was killed".to_owned()),
+        io_limits: IoLimits { limits: Vec::new(), unread: Some("activebench was killed".to_owned()) },
+        readings: Readings::default(),
+        incomplete: vec![
+            "activebench was killed, and the benchmark with it; what the benchmark printed is lost".to_owned(),
+        ],
+    };
+    let incomplete = gathered(&mut writer, &outcome);
+    let tracers = Err(ProbeError::Observer("other tracers were not kept: activebench was killed".to_owned()));
+    let mut manifest = Manifest { added_arguments, ..manifest(choices, command, outcome, tracers, incomplete) };
+    // Nobody read the host while the tool ran.
+    manifest.host.readings = None;
+    writer.finish(manifest)?;
+    Ok(())
 }
 
 /// Returns `./activebench-runs/20261121T040506Z-iozone`, with a number appended if that exists.

@@ -71,6 +71,18 @@ pub struct ProbeOptions {
     pub sample_hz: u32,
     /// Use of the samples of written data.
     pub payload: Payload,
+    /// Who completes the record if the recorder is killed.
+    pub salvage: Option<Salvage>,
+}
+
+/// Who completes the record if the recorder is killed: our own executable, with the rights of the recorder's user. It
+/// gets the observation as descriptors, see [`Observation::inherited`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Salvage {
+    /// The hidden subcommand.
+    pub subcommand: String,
+    /// Text on its standard input.
+    pub text: String,
 }
 
 impl ProbeOptions {
@@ -89,6 +101,7 @@ impl Default for ProbeOptions {
             overlays: Vec::new(),
             sample_hz: Self::SAMPLE_HZ,
             payload: Payload::default(),
+            salvage: None,
         }
     }
 }

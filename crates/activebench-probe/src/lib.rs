@@ -35,7 +35,7 @@ pub use empty_programs::{Floor, FloorHooks, tracing_programs};
 pub use error::ProbeError;
 pub use hooks::{KernelTypes, LEAST_KERNEL, Tracepoint, has_call_table, tracepoints};
 pub use kept_records::DamagedChunk;
-pub use kernel::{Probe, ProbeOptions};
+pub use kernel::{Probe, ProbeOptions, Salvage};
 pub use observation::Observation;
 pub use observer::{Observer, Observing};
 pub use other_tracers::{NeighbourError, other_tracers};

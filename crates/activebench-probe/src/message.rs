@@ -39,6 +39,8 @@ pub(crate) enum Request {
     },
     /// Report the figures for a progress line.
     Live,
+    /// Forget the observation that was handed over: its record is kept.
+    Kept,
     /// Detach, and hand over the observation.
     Finish {
         /// Duration of the run.

@@ -1,8 +1,10 @@
 //! The observation of one run: its records and their account.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -93,6 +95,24 @@ impl Observation {
         let (totals, samples) = (store.totals(), payload.events().to_vec());
         let about = About { root, stacks, totals, samples, payload: records.add(payload.kept())? };
         Ok(Self { records, about, payload: payload.kept().to_vec(), coverage })
+    }
+
+    /// Takes over the observation of a process that was killed: the arguments name inherited descriptors.
+    ///
+    /// # Errors
+    /// Returns an error if they do not.
+    pub fn inherited(arguments: &[OsString]) -> io::Result<Self> {
+        let number = |place: usize| arguments.get(place)?.to_str()?.parse::<u64>().ok();
+        let descriptor = |place: usize| {
+            let number = i32::try_from(number(place)?).ok()?;
+            // SAFETY: the descriptor was inherited for us alone, as our argument states.
+            Some(File::from(unsafe { OwnedFd::from_raw_fd(number) }))
+        };
+        let missing = || io::Error::other("no observation was passed on");
+        let extent = (number(0), number(1).and_then(|bytes| usize::try_from(bytes).ok()));
+        let (Some(offset), Some(bytes)) = extent else { return Err(missing()) };
+        let memory = descriptor(2).ok_or_else(missing)?;
+        Self::taken_over(Extent { offset, bytes }, memory, descriptor(3))
     }
 
     /// Returns the observation of a run whose records were lost: it holds nothing, and says so.

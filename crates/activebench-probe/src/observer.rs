@@ -85,6 +85,14 @@ impl Observer {
         Ok(Observing { observer: self, live: Arc::default(), cpu_at_start_ns: 0 })
     }
 
+    /// Says that the record of the last observation is kept: nobody has to complete it if this process is killed.
+    ///
+    /// # Errors
+    /// Returns an error if the observer does not answer.
+    pub fn kept(&mut self) -> Result<(), ProbeError> {
+        self.done(&Request::Kept, &[])
+    }
+
     fn done(&mut self, request: &Request, beside: &[BorrowedFd<'_>]) -> Result<(), ProbeError> {
         match self.ask(request, beside)?.0 {
             Answer::Done => Ok(()),

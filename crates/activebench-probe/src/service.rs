@@ -2,24 +2,29 @@
 //! and hands over the records. It opens no file for the other process and writes none but the spool file, whose
 //! descriptor it is given.
 //!
-//! If the other process ends before the benchmark does, the benchmark is ended too: nobody is left to record it.
+//! If the other process ends before the benchmark does, the benchmark is ended too: nobody is left to record it. What
+//! was recorded until then is passed to a process of the other one's user, which completes the record.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use activebench_model::event::TaskEventKind;
 use activebench_model::source::EventSource;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getuid, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use crate::error::ProbeError;
-use crate::kernel::{Probe, ProbeOptions};
+use crate::kernel::{Probe, ProbeOptions, Salvage};
 use crate::message::{Answer, Request, receive, send};
-use crate::observation::Handover;
+use crate::observation::{Handover, Observation};
 use crate::other_tracers::other_tracers;
 
 /// The hidden subcommand of our executable.
@@ -32,11 +37,18 @@ pub fn main(arguments: &[OsString]) -> u8 {
     // SAFETY: the descriptor was inherited for us alone, as our argument states.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // Nothing that we start may inherit it.
-    if rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC).is_err() {
+    if fcntl_setfd(&socket, FdFlags::CLOEXEC).is_err() {
         return 70;
     }
     let Ok(asks) = socket_peercred(&socket) else { return 70 };
-    let mut service = Service { asks: asks.pid.as_raw_nonzero().get().cast_unsigned(), probe: None, followed: None };
+    let mut service = Service {
+        asks: asks.pid.as_raw_nonzero().get().cast_unsigned(),
+        probe: None,
+        followed: None,
+        salvage: None,
+        user: None,
+        handed_over: None,
+    };
     match service.serve(socket.as_fd()) {
         Ok(()) => 0,
         Err(_) => {
@@ -52,6 +64,11 @@ struct Service {
     probe: Option<Probe>,
     /// First process of the tree that is followed.
     followed: Option<u32>,
+    salvage: Option<Salvage>,
+    /// User and group of the process on the other side when it had something followed.
+    user: Option<(u32, u32)>,
+    /// The last observation, until its record is kept.
+    handed_over: Option<Handover>,
 }
 
 impl Service {
@@ -59,10 +76,11 @@ impl Service {
         while let Some((request, beside)) = receive(socket)? {
             match self.answer(request, beside) {
                 Ok(Reply::Plain(answer)) => send(socket, &answer, &[])?,
-                Ok(Reply::Observation(Handover { index, memory, spool })) => {
+                Ok(Reply::Observation(handover)) => {
+                    let Handover { index, memory, spool } = self.handed_over.insert(handover);
                     let beside: Vec<BorrowedFd<'_>> =
                         [memory.as_fd()].into_iter().chain(spool.as_ref().map(|file| file.as_fd())).collect();
-                    send(socket, &Answer::Observation { index }, &beside)?;
+                    send(socket, &Answer::Observation { index: *index }, &beside)?;
                 }
                 Err(error) => send(socket, &Answer::Failed(error.to_string()), &[])?,
             }
@@ -79,6 +97,7 @@ impl Service {
                 Err(error) => Answer::Failed(error.to_string()),
             },
             Request::Attach(options) => {
+                (self.handed_over, self.salvage) = (None, options.salvage.clone());
                 self.probe = Some(Probe::attach(with_spool(*options, beside))?);
                 Answer::Done
             }
@@ -88,6 +107,13 @@ impl Service {
                 permit(self.asks, pidfd.as_fd())?;
                 probe.follow(pidfd.as_fd(), pid, parent, now_ns)?;
                 self.followed = Some(pid);
+                self.user = users(self.asks)
+                    .zip(groups(self.asks))
+                    .and_then(|(users, groups)| Some((*users.get(1)?, *groups.get(1)?)));
+                Answer::Done
+            }
+            Request::Kept => {
+                self.handed_over = None;
                 Answer::Done
             }
             Request::Live => {
@@ -103,21 +129,57 @@ impl Service {
         }))
     }
 
-    /// Ends every process of the tree. Call it when the other process is gone.
+    /// Ends every process of the tree, and has the record completed. Call it when the other process is gone.
     fn end_the_benchmark(&mut self) {
-        let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) else { return };
-        kill_group(first);
-        let Ok(observation) = probe.finish(0) else { return };
-        let mut alive = HashSet::new();
-        for event in observation.tasks().flatten().flatten().filter(|event| event.tid == event.tgid) {
-            match event.kind {
-                TaskEventKind::Born => alive.insert(event.tgid),
-                TaskEventKind::Exited => alive.remove(&event.tgid),
-                TaskEventKind::Executed => false,
-            };
+        if let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) {
+            kill_group(first);
+            let Ok(observation) = probe.finish(0) else { return };
+            kill_survivors(&observation);
+            self.handed_over = observation.handed_over().ok();
         }
-        alive.into_iter().for_each(kill);
+        let (Some(handover), Some(salvage), Some((user, group))) =
+            (self.handed_over.take(), self.salvage.take(), self.user)
+        else {
+            return;
+        };
+        // Nobody is left to be told of a failure.
+        let _ = complete_record(&handover, &salvage, user, group);
     }
+}
+
+/// Starts the process that completes the record, and waits for its end.
+fn complete_record(handover: &Handover, salvage: &Salvage, user: u32, group: u32) -> io::Result<()> {
+    let Handover { index, memory, spool } = handover;
+    let inherited = |file: &File| {
+        let copy = file.try_clone()?;
+        fcntl_setfd(&copy, FdFlags::empty())?;
+        io::Result::Ok(copy)
+    };
+    let files = [Some(inherited(memory)?), spool.as_ref().map(|spool| inherited(spool)).transpose()?];
+    let mut text = File::from(memfd_create("activebench-salvage", MemfdFlags::CLOEXEC)?);
+    text.write_all(salvage.text.as_bytes())?;
+    text.rewind()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args([&salvage.subcommand, &index.offset.to_string(), &index.bytes.to_string()]);
+    command.args(files.iter().flatten().map(|file| file.as_raw_fd().to_string()));
+    command.stdin(text).stdout(Stdio::null()).stderr(Stdio::null());
+    if getuid().is_root() {
+        command.gid(group).uid(user);
+    }
+    command.status().map(|_| ())
+}
+
+/// Ends the processes that left the first one's group.
+fn kill_survivors(observation: &Observation) {
+    let mut alive = HashSet::new();
+    for event in observation.tasks().flatten().flatten().filter(|event| event.tid == event.tgid) {
+        match event.kind {
+            TaskEventKind::Born => alive.insert(event.tgid),
+            TaskEventKind::Exited => alive.remove(&event.tgid),
+            TaskEventKind::Executed => false,
+        };
+    }
+    alive.into_iter().for_each(kill);
 }
 
 /// An answer, and what is passed beside it.
@@ -155,9 +217,18 @@ fn pid_of(pidfd: BorrowedFd<'_>) -> Option<u32> {
 
 /// Returns the real, effective, saved and file-system user of a process.
 fn users(pid: u32) -> Option<Vec<u32>> {
+    identities(pid, "Uid:")
+}
+
+/// Returns the same of its group.
+fn groups(pid: u32) -> Option<Vec<u32>> {
+    identities(pid, "Gid:")
+}
+
+fn identities(pid: u32, label: &str) -> Option<Vec<u32>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_whitespace().map(|user| user.parse().ok()).collect()
+    let line = text.lines().find_map(|line| line.strip_prefix(label))?;
+    line.split_whitespace().map(|identity| identity.parse().ok()).collect()
 }
 
 fn pid(number: u32) -> Option<Pid> {

@@ -13,8 +13,9 @@ use activebench_model::sha256;
 use activebench_model::source::EventSource;
 use serde::Serialize;
 
+use crate::RunReader;
 use crate::error::RecordError;
-use crate::folder::RunFolder;
+use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{FILES, KeptFile, MANIFEST, SEAL, is_derived, is_inside};
 use crate::part::{ROWS_PER_PART, Table, encode};
 use crate::storage::{Stopped, Storage};
@@ -134,6 +135,34 @@ impl RunWriter {
             seal.sync_all().map_err(failed(&directory.join(SEAL)))?;
         }
         Ok(writer)
+    }
+
+    /// Opens the directory of a run whose recorder was killed, to write its record after all. What it had written but
+    /// the placeholder of the manifest is removed.
+    ///
+    /// # Errors
+    /// When the run was finished, or the directory cannot be read or changed.
+    pub fn resume(directory: &Path) -> Result<Self, RecordError> {
+        let folder = RunFolder::open(directory)?;
+        match RunReader::open(directory) {
+            Err(RecordError::Unfinished { .. }) => {}
+            Err(other) => return Err(other),
+            Ok(_) => return Err(RecordError::NotEmpty { path: directory.to_owned() }),
+        }
+        let removed =
+            |name: &str| folder.remove(name).map_err(|source| RecordError::Io { path: directory.join(name), source });
+        for (name, kind) in folder.entries()? {
+            let Some(name) = name.to_str() else { continue };
+            match kind {
+                EntryKind::Folder => {
+                    for (inner, _) in folder.inner(name)?.entries()? {
+                        removed(&format!("{name}/{}", inner.to_string_lossy()))?;
+                    }
+                }
+                _ => removed(name)?,
+            }
+        }
+        Self::with_storage(&folder, Box::new(folder.clone()), ROWS_PER_PART)
     }
 
     fn with_storage(

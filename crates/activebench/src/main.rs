@@ -50,6 +50,9 @@ fn main() {
     if words.first().is_some_and(|word| word == service::SUBCOMMAND) {
         std::process::exit(service::main(&words[1..]).into());
     }
+    if words.first().is_some_and(|word| word == recording::SALVAGE) {
+        std::process::exit(recording::salvage(&words[1..]));
+    }
     let command = Cli::parse().command;
     let prepared = match command.rights() {
         Rights::User => recording::give_up_root(None),

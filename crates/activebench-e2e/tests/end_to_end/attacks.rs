@@ -189,6 +189,50 @@ fn without_its_recorder_a_benchmark_ends_with_all_its_processes() {
     verify.kill().expect("it is ended");
     verify.wait().expect("it has ended");
     assert!(waited(&|| alive() == 0), "{} processes are left", alive());
+
+    // What was recorded until then is a run, for the same user.
+    let run = scene.users().join("run");
+    assert!(waited(&|| recheck(&run).status.code() == Some(3)), "{}", words(&recheck(&run)));
+    assert!(words(&recheck(&run)).contains("activebench was killed"), "{}", words(&recheck(&run)));
+    assert_eq!(run.join("run.json").metadata().expect("a manifest").uid(), NOBODY);
+    assert!(!rows(&run, "calls").is_empty(), "its calls are there");
+}
+
+fn recheck(run: &Path) -> Output {
+    Command::new(binary()).arg("recheck").arg(run).output().expect("activebench runs")
+}
+
+#[test]
+fn whenever_activebench_is_killed_the_run_is_readable_or_was_never_begun() {
+    needs!(beside: "fio");
+    let scene = Scene::new();
+    let job = ["fio", "--name=a", "--rw=write", "--size=4m", "--time_based", "--runtime=1", "--end_fsync=1"];
+    for number in 0..6_u64 {
+        let name = format!("run-{number}");
+        let mut verify = scene.verify(&["--out", &name], &job);
+        let mut verify = verify.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("activebench runs");
+        // From before the benchmark's start until after its end.
+        std::thread::sleep(Duration::from_millis(380 * number));
+        verify.kill().expect("it is ended");
+        verify.wait().expect("it has ended");
+        let run = scene.users().join(&name);
+        let begin = Instant::now();
+        let ended = loop {
+            let output = recheck(&run);
+            let is_known = matches!(output.status.code(), Some(0 | 1 | 3));
+            if is_known || begin.elapsed() > Duration::from_secs(3) {
+                break output;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        let text = words(&ended);
+        match ended.status.code() {
+            Some(0 | 1 | 3) => {}
+            // Nothing had been started.
+            Some(2) => assert!(text.contains("never finished") || text.contains("no run"), "{number}: {text}"),
+            other => panic!("{number}: {other:?}: {text}"),
+        }
+    }
 }
 
 #[test]
