@@ -22,6 +22,7 @@ use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_runner::{CapturedOutput, Identity, Outcome, RunError, RunOptions};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -394,13 +395,19 @@ pub fn identity(user: Option<&str>) -> Result<Option<Identity>, Failure> {
     }
 }
 
-/// Makes this process one of a user, `--user` or under sudo the invoking one, if it is root's. Call it while there is
-/// one thread.
+/// Makes this process one of a user, `--user` or under sudo the invoking one, if it is root's; takes the capabilities of
+/// its executable from it otherwise. Call it while there is one thread.
 ///
 /// # Errors
 /// Returns an error if there is no such user, or the system refuses it.
 pub fn give_up_root(user: Option<&str>) -> Result<(), Failure> {
-    let Some(identity) = identity(user)?.filter(|_| getuid().is_root()) else { return Ok(()) };
+    if !getuid().is_root() {
+        // Those of our executable's file, if it has any.
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        return set_capabilities(None, sets).context("cannot give up capabilities").or_exit(ExitCode::Bug);
+    }
+    let Some(identity) = identity(user)? else { return Ok(()) };
     let name = &identity.name;
     identity.take().with_context(|| format!("cannot become {name}")).or_exit(ExitCode::Bug)?;
     for (variable, value) in [("HOME", identity.home.as_os_str()), ("USER", name.as_ref()), ("LOGNAME", name.as_ref())]

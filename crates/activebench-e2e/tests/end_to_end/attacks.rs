@@ -2,11 +2,12 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use activebench_e2e::{binary, needs, rows};
+use activebench_e2e::{binary, needs, rows, skip};
 use tempfile::TempDir;
 
 /// User and group `nobody`.
@@ -251,4 +252,25 @@ fn a_closed_pipe_or_terminal_costs_nothing_but_the_words() {
         let manifest = fs::read_to_string(scene.users().join(&out).join("run.json")).expect("a manifest");
         assert!(!manifest.contains("unfinished"), "{closed}");
     }
+}
+
+#[test]
+fn with_capabilities_a_user_observes_their_own_processes_and_the_recorder_has_none() {
+    needs!(beside: "sh", "setcap");
+    let scene = Scene::new();
+    let program = scene.users().join("activebench");
+    fs::copy(binary(), &program).expect("a copy");
+    let granted = Command::new("setcap").arg("cap_bpf,cap_perfmon,cap_sys_ptrace+ep").arg(&program).status();
+    if !granted.expect("setcap runs").success() {
+        skip("this file system takes no capabilities");
+        return;
+    }
+    let told = scene.program("told.sh", "cat /proc/self/status /proc/$PPID/status");
+    let mut verify = Command::new(&program);
+    verify.current_dir(scene.users()).uid(NOBODY).gid(NOBODY).args(["verify", "--quiet", "--out", "run", "--", &told]);
+    let output = verify.stdin(Stdio::null()).output().expect("activebench runs");
+    let text = words(&output);
+    assert_eq!(text.matches("CapPrm:\t0000000000000000").count(), 2, "{text}");
+    assert!(text.contains("NoNewPrivs:\t1"), "{text}");
+    assert!(!rows(&scene.users().join("run"), "calls").is_empty(), "it was observed: {text}");
 }

@@ -204,6 +204,8 @@ fn a_run_without_readings_is_undecided() {
         assert!(host.remove(key).is_some(), "{key}");
     }
     std::fs::write(&path, manifest.to_string()).expect("it is written");
+    // Nor did it seal its manifest.
+    std::fs::remove_file(run.run.join(SEAL)).expect("the seal is removed");
     let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output();
     let report: Value = serde_json::from_slice(&output.expect("the binary runs").stdout).expect("a report");
     let findings = report["findings"].as_array().expect("findings");
@@ -213,6 +215,9 @@ fn a_run_without_readings_is_undecided() {
     }
 }
 
+/// The seal of a manifest.
+const SEAL: &str = "run.json.sha256";
+
 /// Judges a stored run again with changes to the host in its record.
 fn rechecked_with(run: &Verified, change: impl FnOnce(&mut Value)) -> Value {
     let path = run.run.join("run.json");
@@ -220,7 +225,11 @@ fn rechecked_with(run: &Verified, change: impl FnOnce(&mut Value)) -> Value {
     let mut manifest: Value = serde_json::from_slice(&stored).expect("JSON");
     change(&mut manifest["host"]);
     std::fs::write(&path, manifest.to_string()).expect("it is written");
+    // A changed manifest does not agree with its seal.
+    let seal = std::fs::read(run.run.join(SEAL)).expect("a seal");
+    std::fs::remove_file(run.run.join(SEAL)).expect("the seal is removed");
     let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output();
+    std::fs::write(run.run.join(SEAL), seal).expect("it is written");
     std::fs::write(&path, stored).expect("it is written");
     serde_json::from_slice(&output.expect("the binary runs").stdout).expect("a report")
 }

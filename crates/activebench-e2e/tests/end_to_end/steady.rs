@@ -421,12 +421,15 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     assert_eq!(compared["columns"][0]["runs"], 5, "{compared:#}");
     let mut other = run.clone();
     other["preparation"]["preconditioning"]["written_bytes"] = serde_json::json!((129 * MIB) as f64);
-    fs::write(out.join("1/run.json"), other.to_string()).expect("it is written");
+    let [manifest, seal] = ["1/run.json", "1/run.json.sha256"].map(|name| out.join(name));
+    let [stored, sealed] = [&manifest, &seal].map(|path| fs::read(path).expect("it is there"));
+    fs::write(&manifest, other.to_string()).expect("it is written");
+    fs::remove_file(&seal).expect("it is removed");
     let changed = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
     let changed: Value = serde_json::from_slice(&changed.stdout).expect("a report");
     let why = "preconditioning: the device took 128.0 MiB, unlike in run.json of run 1";
     assert_eq!(changed["incomplete"], serde_json::json!([why]));
-    fs::write(out.join("1/run.json"), run.to_string()).expect("it is written");
+    fs::write(&manifest, stored).and_then(|()| fs::write(&seal, sealed)).expect("they are written");
     // Its evidence goes into a bundle.
     let bundle = volume.beside("pts.tar.zst");
     let bundled = activebench(
