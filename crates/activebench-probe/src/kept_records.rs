@@ -12,8 +12,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use crate::chunk_storage::Place;
-use crate::pack::unpack;
-use crate::store::{record_size, records_of};
+use crate::pack::{record_size, records_of, unpack};
 
 /// Part of a file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -6,6 +6,8 @@
 //! (`docs/design/event-log.md`).
 
 use activebench_model::event::KernelClass;
+use activebench_probe_abi::decode::KernelEvent;
+use activebench_probe_abi::{Record, with_kernel_event};
 use zstd::bulk::{Compressor, Decompressor};
 
 /// Bytes of a word; records are `repr(C)` with 8-byte fields, so they are whole words.
@@ -125,6 +127,25 @@ fn folded(difference: u64) -> u64 {
 
 fn unfolded(folded: u64) -> u64 {
     (folded >> 1) ^ (folded & 1).wrapping_neg()
+}
+
+/// Returns the bytes of a kept record.
+pub(crate) fn record_size(class: KernelClass) -> usize {
+    with_kernel_event!(
+        class,
+        E => size_of::<<E as KernelEvent>::Record>(),
+        reduced => size_of::<activebench_probe_abi::PayloadRecord>()
+    )
+}
+
+/// Returns the records of unpacked bytes.
+pub(crate) fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
+    let mut records = Vec::with_capacity(bytes.len() / size_of::<R>());
+    while let Some((record, rest)) = R::split_from(bytes) {
+        records.push(record);
+        bytes = rest;
+    }
+    records
 }
 
 #[cfg(test)]

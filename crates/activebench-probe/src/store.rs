@@ -15,7 +15,7 @@ use activebench_probe_abi::{
 use crate::chunk_storage::{Log, LogOptions, Place};
 use crate::kept_records::KeptRecords;
 use crate::mappings::Mappings;
-use crate::pack::Packer;
+use crate::pack::{Packer, record_size, records_of};
 use crate::stacks::StackTable;
 use crate::tool_storage::Usage;
 use crate::totals::Sums;
@@ -327,24 +327,6 @@ fn add_up(sums: &mut Sums, class: KernelClass, payload: &[u8]) -> u64 {
             reduced => u64::MAX
         ),
     }
-}
-
-/// Returns the bytes of a kept record.
-pub(crate) fn record_size(class: KernelClass) -> usize {
-    with_kernel_event!(
-        class,
-        E => size_of::<<E as KernelEvent>::Record>(),
-        reduced => size_of::<activebench_probe_abi::PayloadRecord>()
-    )
-}
-
-pub(crate) fn records_of<R: Record>(mut bytes: &[u8]) -> Vec<R> {
-    let mut records = Vec::with_capacity(bytes.len() / size_of::<R>());
-    while let Some((record, rest)) = R::split_from(bytes) {
-        records.push(record);
-        bytes = rest;
-    }
-    records
 }
 
 fn count_live(class: KernelClass, records: &[u8], live: &LiveFigures) {

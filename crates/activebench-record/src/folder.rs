@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::error::RecordError;
 use crate::layout::{is_inside, most_bytes};
-use crate::storage::Stopped;
+use crate::storage::{Stopped, Storage};
 
 /// Tries for a temporary name that nobody has: each is random.
 const NAMES_TRIED: u32 = 16;
@@ -356,6 +356,25 @@ fn step_by_step(from: &OwnedFd, name: &str, flags: OFlags, mode: Mode) -> Result
         });
     }
     Err(Errno::NOENT)
+}
+
+/// The real disk.
+impl Storage for RunFolder {
+    fn create(&mut self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
+        RunFolder::create(self, name, bytes)
+    }
+
+    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+        RunFolder::replace(self, name, bytes)
+    }
+
+    fn overwrite(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        RunFolder::overwrite(self, name, bytes)
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        RunFolder::remove(self, name)
+    }
 }
 
 #[cfg(test)]

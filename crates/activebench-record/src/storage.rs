@@ -4,7 +4,6 @@
 use std::io;
 
 use crate::error::RecordError;
-use crate::folder::RunFolder;
 
 /// A write that stopped.
 #[derive(Debug)]
@@ -26,23 +25,4 @@ pub(crate) trait Storage: Send {
     fn overwrite(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
     /// Removes a file.
     fn remove(&mut self, name: &str) -> io::Result<()>;
-}
-
-/// The real disk.
-impl Storage for RunFolder {
-    fn create(&mut self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
-        RunFolder::create(self, name, bytes)
-    }
-
-    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
-        RunFolder::replace(self, name, bytes)
-    }
-
-    fn overwrite(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        RunFolder::overwrite(self, name, bytes)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        RunFolder::remove(self, name)
-    }
 }
