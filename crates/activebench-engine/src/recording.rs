@@ -178,7 +178,7 @@ pub struct Recorded {
 pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded, Failure> {
     let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
     allocator::give_back();
-    let identity = identity(observing.user.as_deref())?.filter(|_| getuid().is_root());
+    let identity = identity(observing.user.as_deref())?.filter(|identity| identity.uid != getuid().as_raw());
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
@@ -315,8 +315,8 @@ fn complete(arguments: &[OsString]) -> anyhow::Result<()> {
         serde_json::from_reader(std::io::stdin().lock())?;
     let mut observation = Observation::inherited(arguments)?;
     let times: Vec<u64> = observation.tasks().flatten().flatten().map(|task| task.at_ns).collect();
-    let started_ns = times.iter().min().copied().unwrap_or_default();
-    let ended_ns = times.iter().max().copied().unwrap_or_default();
+    let span = times.iter().min().copied().zip(times.iter().max().copied());
+    let (started_ns, ended_ns) = span.context("no process had been followed")?;
     observation.coverage.overhead.run_ns = ended_ns - started_ns;
     let mut writer = RunWriter::resume(&directory)?;
     let outcome = Outcome {
@@ -385,7 +385,8 @@ pub fn find_program(program: &OsString) -> Result<(), Failure> {
 /// Returns the identity that the child gets: `--user`, or under sudo the invoking user; `None`
 /// for our own.
 pub fn identity(user: Option<&str>) -> Result<Option<Identity>, Failure> {
-    let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| user != "root");
+    // Who is not root any more has become that user, or was another one.
+    let from_sudo = || std::env::var("SUDO_USER").ok().filter(|user| getuid().is_root() && user != "root");
     let Some(name) = user.map(str::to_owned).or_else(from_sudo) else { return Ok(None) };
     match Identity::of(&name) {
         Some(identity) => Ok(Some(identity)),

@@ -16,7 +16,7 @@ fn workload(volume: &Volume, arguments: &[&str]) -> Verified {
     command.extend(arguments);
     command.push(folder.to_str().expect("UTF-8"));
     let run = verify(volume, &[], &command);
-    assert_eq!(run.report["run"]["child"]["exit_code"].as_i64().unwrap_or(0), 0, "{}", run.stderr());
+    assert_eq!(run.report["run"]["child"]["exit_code"], 0, "{}", run.stderr());
     run.assert_nothing_lost();
     run
 }
