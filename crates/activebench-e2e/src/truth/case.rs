@@ -171,10 +171,6 @@ pub struct Case {
     /// Way in which the report is made.
     #[serde(default)]
     pub how: How,
-    /// `true` when other such cases may run at the same time: the pace is fixed, and no expectation depends on the
-    /// other cases.
-    #[serde(default)]
-    pub beside: bool,
     /// Programs that have to be installed.
     #[serde(default)]
     pub needs: Vec<String>,

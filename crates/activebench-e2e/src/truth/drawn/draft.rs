@@ -29,7 +29,6 @@ impl Draft {
         Case {
             what: self.what,
             how: How::Verify,
-            beside: true,
             needs: self.needs.iter().map(|need| (*need).to_owned()).collect(),
             volume: Some(self.volume),
             other: None,
