@@ -74,8 +74,6 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Err("no case has this code and name".to_owned());
     }
     let _hogs: Vec<Hog> = if arguments.busy { Hog::of_each_processor()? } else { Vec::new() };
-    // Cases that can share the machine go first: a case that needs it alone waits until none of them is left waiting.
-    cases.sort_by_key(|case| !case.beside);
     let ended = play_all(arguments, &cases)?;
     let detectors: Vec<_> =
         truth::detectors().into_iter().map(|(code, name)| json!({"code": code, "name": name})).collect();
@@ -130,7 +128,11 @@ fn play_all(arguments: &Arguments, cases: &[Case]) -> Result<Vec<serde_json::Val
         while !INTERRUPTED.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(number) else { break };
-            let turn = if case.beside { Turn::beside_others(case.id()) } else { Turn::alone(case.id()) };
+            // A case says what holds on a machine that does nothing else.
+            let turn = match case.drawn.is_some() {
+                true => Turn::beside_others(case.id()),
+                false => Turn::alone(case.id()),
+            };
             let played = play(arguments, case);
             drop(turn);
             let (outcome, said) = played?;
