@@ -15,9 +15,10 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use activebench_host::{Opener, Roots, Usage, usage_of};
+use activebench_host::{Opener, Pin, Roots, Usage, usage_of};
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
+use activebench_model::units::Quantity;
 use activebench_report::escape::terminal;
 use activebench_runner::Identity;
 use anyhow::{Context, anyhow};
@@ -44,6 +45,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Unused {
     /// As the user named it.
     pub path: PathBuf,
+    /// What tells it from every device that has its name or number later.
+    pub pin: Pin,
     /// Its number.
     pub number: DeviceNumber,
     /// Its size.
@@ -85,9 +88,11 @@ pub fn unused(device: &Path) -> Result<Unused, Failure> {
             let what = "is not a block device (hint: --destroy repeats the path of the device that is to be written)";
             Failure::new(ExitCode::Usage, anyhow!("{} {what}", device.display()))
         })?;
+    let pin = pinned(device)?;
     // A process that only reads counts too: it would lose what it reads.
     let usage = settled(number, |_| true);
     without_users(device, &usage, |_| true)?;
+    without_users_of_other_paths(device, &pin)?;
     if let Some(what) = usage.unread.first() {
         return Err(refused(device, &format!("may be in use: {}", terminal(what)), "run it where that can be read"));
     }
@@ -106,7 +111,47 @@ pub fn unused(device: &Path) -> Result<Unused, Failure> {
             error.context(format!("cannot determine the content of {}: it is not written", device.display()))
         })
         .or_exit(ExitCode::Usage)?;
-    Ok(Unused { path: device.to_owned(), number, size_bytes, partition_of, discards, holds })
+    Ok(Unused { path: device.to_owned(), pin, number, size_bytes, partition_of, discards, holds })
+}
+
+/// Tells a device from every other that has its name or number later.
+///
+/// # Errors
+/// Returns an error if it is not a block device.
+pub fn pinned(device: &Path) -> Result<Pin, Failure> {
+    Pin::of(&Roots::default(), device)
+        .with_context(|| format!("cannot look at {}", device.display()))
+        .or_exit(ExitCode::Usage)
+}
+
+/// Checks that no other path to the same unit is in use: a second cable, a second loop device of the same file.
+fn without_users_of_other_paths(device: &Path, pin: &Pin) -> Result<(), Failure> {
+    for (name, number) in pin.other_paths(&Roots::default()) {
+        if let Some(user) = usage_of(&Roots::default(), number).users.first() {
+            let why = format!("is the same unit as {name}, which {}", terminal(user));
+            return Err(refused(device, &why, "name another device, or end that use of it"));
+        }
+    }
+    Ok(())
+}
+
+impl Unused {
+    /// Returns what is lost when it is written, a line each: its identity, other paths to it, what it holds.
+    pub fn words(&self, identity: &str) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}, {}", self.path.display(), identity, Quantity::bytes(self.size_bytes))];
+        let paths = self.pin.other_paths(&Roots::default());
+        if !paths.is_empty() {
+            let names: Vec<String> = paths.into_iter().map(|(name, _)| name).collect();
+            lines.push(format!("  the same unit is also {}", names.join(", ")));
+        }
+        lines.push(match (&self.holds, ends_are_zero(&self.path)) {
+            (Some(what), _) => format!("  it holds {what}, which is lost"),
+            (None, Ok(true)) => "  its first and last MiB are zeros".to_owned(),
+            (None, Ok(false)) => "  no signature is known on it, and its first or last MiB holds data".to_owned(),
+            (None, Err(error)) => format!("  its content could not be read: {error:#}"),
+        });
+        lines
+    }
 }
 
 /// Returns the users of a device, after a wait for those that only look at it.
@@ -143,7 +188,7 @@ fn refused(device: &Path, why: &str, hint: &str) -> Failure {
 /// Returns the signature that `blkid` finds on a device; `None` if there is none.
 fn signature(device: &Path) -> anyhow::Result<Option<String>> {
     // blkid reports a device that it cannot read as empty.
-    read_ends(device)?;
+    ends_are_zero(device)?;
     let output = Command::new(BLKID)
         .args(["--probe", "--output", "export"])
         .arg(device)
@@ -166,16 +211,17 @@ fn signature(device: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Reads the beginning and the end of a device.
-fn read_ends(device: &Path) -> anyhow::Result<()> {
-    let read = || -> std::io::Result<()> {
+/// Reads the beginning and the end of a device; returns `true` if both are all zeros.
+fn ends_are_zero(device: &Path) -> anyhow::Result<bool> {
+    let read = || -> std::io::Result<bool> {
         let mut file = File::open(device)?;
         let size = file.seek(SeekFrom::End(0))?;
+        let mut ends = Vec::new();
         for start in [0, size.saturating_sub(END_BYTES)] {
             file.seek(SeekFrom::Start(start))?;
-            std::io::copy(&mut (&mut file).take(END_BYTES), &mut std::io::sink())?;
+            (&mut file).take(END_BYTES).read_to_end(&mut ends)?;
         }
-        Ok(())
+        Ok(ends.iter().all(|byte| *byte == 0))
     };
     read().context("cannot read its first and its last MiB")
 }
@@ -326,7 +372,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("disk");
         std::fs::write(&file, [0; 4096]).expect("it is written");
-        read_ends(&file).expect("it can be read");
+        ends_are_zero(&file).expect("it can be read");
         for unreadable in [folder.path(), &folder.path().join("absent")] {
             let error = format!("{:#}", signature(unreadable).expect_err("it cannot be read"));
             assert!(error.starts_with("cannot read its first and its last MiB"), "{error}");
@@ -337,6 +383,13 @@ mod tests {
     fn the_device_that_is_prepared_is_the_one_that_is_measured() {
         let device = Unused {
             path: PathBuf::from("/dev/sdc"),
+            pin: Pin {
+                node: PathBuf::from("/dev/sdc"),
+                number: DeviceNumber::new(4000, 7),
+                sequence: None,
+                unit: None,
+                sectors: None,
+            },
             number: DeviceNumber::new(4000, 7),
             size_bytes: 1 << 20,
             partition_of: None,

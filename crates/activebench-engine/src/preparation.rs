@@ -8,13 +8,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
+use activebench_host::Roots;
 use activebench_model::command::CommandLine;
 use activebench_model::fact::FactName;
 use activebench_model::preparation::{Preconditioning, Preparation, Purge};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_model::verdict::RunVerdict;
-use activebench_tools::ENGINE;
+use activebench_runner::Confinement;
+use activebench_tools::{ENGINE, engine_path};
 use anyhow::{Context, anyhow};
 
 use crate::device_guard::{self, Unused};
@@ -61,6 +63,7 @@ pub fn prepare(
         let writes = named(measured).written.contains_key(&device.number);
         device_guard::openable(&device.path, identity, writes)?;
     }
+    still_it(device)?;
     let purge = purge(device);
     // Checked before the next write: whoever pressed Ctrl-C did so to keep what is left.
     let Some(purge) = purge.filter(|_| !stop.is_set()) else { return Ok(None) };
@@ -74,6 +77,9 @@ pub fn prepare(
         timeout: None,
         // Permission to write the device was given to us: the benchmark's user may only read it, or write a part.
         user: other.map(|_| "root".to_owned()),
+        // Whatever its name leads to by then, no other device is written.
+        confinement: Some(Confinement { devices: vec![device.pin.clone()], ..Confinement::default() }),
+        program: None,
         ..observing.clone()
     };
     let cwd = std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
@@ -119,7 +125,7 @@ pub fn prepare(
 
 /// Returns the fio command that writes the device twice: sequential blocks of 128 KiB, direct I/O, incompressible data.
 fn preconditioning(device: &Path) -> Vec<String> {
-    let filename = format!("--filename={}", device.display());
+    let filename = format!("--filename={}", engine_path(device));
     let words = [
         ENGINE.name,
         "--name=preconditioning",
@@ -135,6 +141,12 @@ fn preconditioning(device: &Path) -> Vec<String> {
         "--end_fsync=1",
     ];
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// Checks that the device is still the one that may be written.
+fn still_it(device: &Unused) -> Result<(), Failure> {
+    let differs = |why| anyhow!("{} {why}: nothing was written", device.path.display());
+    device.pin.check(&Roots::default()).map_err(|why| Failure::new(ExitCode::Usage, differs(why)))
 }
 
 /// Discards all of a device; `None` when a signal ended that.

@@ -19,7 +19,8 @@ use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopRe
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
-use activebench_runner::{CapturedOutput, Identity, Outcome, RunError, RunOptions};
+use activebench_report::escape::terminal as terminal_text;
+use activebench_runner::{CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -50,6 +51,10 @@ pub struct Observing {
     pub timeout: Option<Duration>,
     /// User whose identity the benchmark gets; `None`: under sudo the invoking user, else our own.
     pub user: Option<String>,
+    /// What the benchmark may write; `None` for whatever its user may, as without us.
+    pub confinement: Option<Confinement>,
+    /// File that is executed in place of what the command's first word leads to.
+    pub program: Option<PathBuf>,
     /// `true` to let set-user-ID programs give the benchmark more rights.
     pub allow_new_privileges: bool,
     /// True to time every call from its entry to its exit.
@@ -77,6 +82,8 @@ impl Default for Observing {
         Self {
             timeout: None,
             user: None,
+            confinement: None,
+            program: None,
             allow_new_privileges: false,
             time_every_call: false,
             look_every_caller_up: false,
@@ -178,6 +185,12 @@ pub struct Recorded {
 pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded, Failure> {
     let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
     allocator::give_back();
+    if let Some(confinement) = &observing.confinement {
+        // The last look before anything is written; the stub looks again when it opens the device.
+        confinement
+            .check()
+            .map_err(|why| Failure::new(ExitCode::Usage, anyhow!("{}: nothing was run", terminal_text(&why))))?;
+    }
     let identity = identity(observing.user.as_deref())?.filter(|identity| identity.uid != getuid().as_raw());
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
 
@@ -202,6 +215,8 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
         // By its name, the benchmark's user may not reach it.
         own_executable: PathBuf::from("/proc/self/exe"),
         argv: argv.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
+        program: observing.program.clone(),
+        confinement: observing.confinement.clone(),
         identity,
         allow_new_privileges: observing.allow_new_privileges,
         timeout: observing.timeout,

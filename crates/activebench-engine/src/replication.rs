@@ -24,6 +24,7 @@ use activebench_report::escape::terminal;
 use activebench_report::export::gaps_of_the_record;
 use activebench_report::export::passes::{Devices, Pass, replayed, write_passes};
 use activebench_report::target_line;
+use activebench_runner::Confinement;
 use anyhow::{Context, anyhow};
 
 use self::engine::Engine;
@@ -324,7 +325,8 @@ impl Work<'_> {
         let argv = self.engine.command(pass, &self.out.join(LOGS), &words, hint);
         // The folder is ours: under sudo fio must not become the invoking user.
         let user = std::env::var_os("SUDO_USER").map(|_| "root".to_owned());
-        let observing = &Observing { user, quiet: true, ..Observing::default() };
+        let confinement = Some(self.confinement(pass, folder, &words)?);
+        let observing = &Observing { user, confinement, quiet: true, ..Observing::default() };
         let choices = Choices { profile: "default".to_owned(), fail_on: FailOn::Never, ..Choices::default() };
         let command = CommandLine {
             argv: argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -385,6 +387,24 @@ impl Work<'_> {
             files.filter_map(|file| judged.manifest.host.target_of(file)).map(target_line).collect();
         on.dedup();
         Ok((Some(replay), on))
+    }
+
+    /// Returns what a replay may write, whatever the logs of a stranger's run say: our folder in the target, fio's words,
+    /// and the device that `--destroy` names.
+    fn confinement(&self, pass: &Pass, folder: &Path, words: &Path) -> Result<Confinement, Failure> {
+        Confinement::is_possible().context("cannot keep the replay to the target").or_exit(ExitCode::CannotObserve)?;
+        File::create(words).with_context(|| format!("cannot write {}", words.display())).or_exit(ExitCode::Usage)?;
+        let mut confinement =
+            Confinement { folders: vec![folder.to_owned()], files: vec![words.to_owned()], ..Confinement::default() };
+        let named = self.request.destroy;
+        for device in pass.files.values().filter(|file| file.is_device).map(|file| Path::new(&file.log_name)) {
+            let pins = match named == Some(device) {
+                true => &mut confinement.devices,
+                false => &mut confinement.read_devices,
+            };
+            pins.push(device_guard::pinned(device)?);
+        }
+        Ok(confinement)
     }
 
     fn say(&self, words: &str) {

@@ -52,6 +52,14 @@ impl Survey {
     }
 }
 
+/// Returns what a device states about its own identity, by the folder of the device; `None` where it states nothing.
+pub(crate) fn serial(reader: &mut Reader, folder: &Path) -> Option<String> {
+    SERIALS.iter().find_map(|file| {
+        let text = reader.text(&folder.join(file));
+        reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    })
+}
+
 /// Returns the identity of a device; `None` where nothing distinguishes it from another.
 fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
     let size = device.size_bytes.map_or_else(|| "size not known".to_owned(), |bytes| format!("{bytes} bytes"));
@@ -66,13 +74,8 @@ fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
     }
     let folder = reader.link(Path::new(&format!("/sys/dev/block/{}", device.device)));
     if let Some(folder) = reader.wanted(folder) {
-        for file in SERIALS {
-            let text = reader.text(&folder.join(file));
-            if let Some(serial) =
-                reader.optional(text).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-            {
-                return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
-            }
+        if let Some(serial) = serial(reader, &folder) {
+            return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
         }
     }
     let value = format!("{} in boot {}, {size}", device.device, boot(reader)?);

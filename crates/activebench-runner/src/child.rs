@@ -38,6 +38,8 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
         user: user.map(|identity| identity.name.clone()),
         // Root can do everything already, and wrappers such as `sudo -u` refuse to work without.
         allow_new_privileges: options.allow_new_privileges || user.map_or_else(|| getuid().is_root(), |of| of.uid == 0),
+        confinement: options.confinement.clone(),
+        program: options.program.clone(),
         parent: std::process::id(),
     };
     command.args(stub::arguments(theirs.as_raw_fd(), &orders, &options.argv)?);

@@ -7,6 +7,7 @@
 mod capture;
 mod child;
 pub mod clock;
+mod confinement;
 mod identity;
 mod limits;
 mod output;
@@ -25,6 +26,7 @@ use activebench_probe::{LiveFigures, Observation, Observer, ProbeError, ProbeOpt
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+pub use confinement::Confinement;
 pub use identity::Identity;
 pub use output::{CapturedOutput, OutputLine, Stream};
 
@@ -46,6 +48,10 @@ pub struct RunOptions {
     pub own_executable: PathBuf,
     /// Program and arguments.
     pub argv: Vec<std::ffi::OsString>,
+    /// File that is executed in place of what the first word leads to; `None` to look that up.
+    pub program: Option<PathBuf>,
+    /// What the tool may write; `None` for whatever its user may.
+    pub confinement: Option<Confinement>,
     /// The user and group under which the tool runs; `None` for our own.
     pub identity: Option<Identity>,
     /// `true` to let set-user-ID programs give the tool more rights. Root has them anyway.

@@ -10,12 +10,14 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::set_no_new_privs;
 use serde::{Deserialize, Serialize};
 
+use crate::confinement::Confinement;
 use crate::identity::Identity;
 
 /// The hidden subcommand of our executable.
@@ -28,6 +30,10 @@ pub(crate) struct Orders {
     pub(crate) user: Option<String>,
     /// `true` to let set-user-ID programs and file capabilities give the tool more rights.
     pub(crate) allow_new_privileges: bool,
+    /// What it may write; `None` for whatever its user may.
+    pub(crate) confinement: Option<Confinement>,
+    /// File that is executed; `None` to look the first word up.
+    pub(crate) program: Option<PathBuf>,
     /// Our process, with which the tool ends.
     pub(crate) parent: u32,
 }
@@ -92,7 +98,14 @@ fn become_tool(control: &UnixStream, orders: &Orders, argv: &[OsString]) -> io::
     if program.as_bytes().is_empty() {
         return Errno::NOENT.into();
     }
-    let mut command = std::process::Command::new(program);
+    let mut command = match &orders.program {
+        None => std::process::Command::new(program),
+        Some(file) => {
+            let mut command = std::process::Command::new(file);
+            command.arg0(program);
+            command
+        }
+    };
     if let Some(Identity { name, home, .. }) = &identity {
         command.env("HOME", home).env("USER", name).env("LOGNAME", name);
     }
@@ -103,8 +116,11 @@ fn limit_rights(identity: Option<&Identity>, orders: &Orders) -> io::Result<()> 
     if let Some(identity) = identity {
         identity.take()?;
     }
-    if !orders.allow_new_privileges {
+    if !orders.allow_new_privileges || orders.confinement.is_some() {
         set_no_new_privs(true)?;
+    }
+    if let Some(confinement) = &orders.confinement {
+        confinement.take()?;
     }
     // After the identity, which resets it. A benchmark without a recorder would write on, unobserved.
     set_parent_process_death_signal(Some(Signal::KILL))?;

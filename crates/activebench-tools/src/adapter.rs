@@ -12,6 +12,7 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 use crate::program::Program;
+use crate::vetted::Vetted;
 
 /// Knowledge of one benchmark. Advice on changing its command is in the file `advice` of each adapter.
 pub trait Adapter: Advisor {
@@ -76,6 +77,13 @@ pub trait Adapter: Advisor {
     /// Returns the recorded I/O that it would repeat, by its own words and those of its files; `None` if it repeats
     /// none.
     fn replayed(&self, texts: &[&str]) -> Option<Replayed>;
+
+    /// Reads a command that a stranger wrote: which of its words may ask for more than I/O on the files that it names.
+    /// `argv` begins with the tool itself.
+    fn vetted(&self, argv: &[String]) -> Vetted;
+
+    /// Returns a path as it has to be written in an option, where some characters have a meaning.
+    fn path_in_option(&self, path: &str) -> String;
 }
 
 impl dyn Adapter + '_ {

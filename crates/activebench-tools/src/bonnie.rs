@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod subject;
 mod table;
+mod vetted;
 
 use activebench_model::activity::Activity;
 use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
@@ -28,6 +29,7 @@ use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
 use crate::program::{Packages, Program, VersionQuery};
+use crate::vetted::Vetted;
 
 /// bonnie++.
 pub const PROGRAM: Program = Program {
@@ -140,5 +142,13 @@ impl Adapter for Bonnie {
 
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
+    }
+
+    fn vetted(&self, argv: &[String]) -> Vetted {
+        vetted::vetted(argv)
+    }
+
+    fn path_in_option(&self, path: &str) -> String {
+        path.to_owned()
     }
 }

@@ -25,6 +25,7 @@ mod report;
 mod subject;
 mod tasks;
 mod terse;
+mod vetted;
 
 use activebench_model::activity::Activity;
 use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
@@ -35,6 +36,7 @@ use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
 use crate::program::{Packages, Program, VersionQuery};
+use crate::vetted::Vetted;
 use command::Command;
 use jobs::{Setup, last_component};
 
@@ -190,5 +192,13 @@ impl Adapter for Fio {
 
     fn replayed(&self, texts: &[&str]) -> Option<Replayed> {
         Some(replay::replayed(texts))
+    }
+
+    fn vetted(&self, argv: &[String]) -> Vetted {
+        vetted::vetted(argv)
+    }
+
+    fn path_in_option(&self, path: &str) -> String {
+        vetted::escaped(path)
     }
 }

@@ -17,6 +17,7 @@ mod report;
 mod rows;
 mod subject;
 mod throughput;
+mod vetted;
 mod window;
 
 use activebench_model::activity::Activity;
@@ -28,6 +29,7 @@ use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
 use crate::program::{Packages, Program, VersionQuery};
+use crate::vetted::Vetted;
 
 /// iozone.
 pub const PROGRAM: Program = Program {
@@ -153,5 +155,13 @@ impl Adapter for Iozone {
 
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
+    }
+
+    fn vetted(&self, argv: &[String]) -> Vetted {
+        vetted::vetted(argv)
+    }
+
+    fn path_in_option(&self, path: &str) -> String {
+        path.to_owned()
     }
 }

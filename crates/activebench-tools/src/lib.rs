@@ -15,9 +15,13 @@ pub mod orion;
 mod program;
 mod registry;
 mod syncs;
+mod vetted;
 mod words;
 
 pub use adapter::{Adapter, LoggedIo, OutputFilter, Plan, Replayed};
 pub use named_files::named_files;
 pub use program::{PackageManager, Packages, Program, VersionQuery};
-pub use registry::{ADAPTERS, ENGINE, adapter_by_name, adapter_for_output, adapter_for_program, advisor_of, phases_of};
+pub use registry::{
+    ADAPTERS, ENGINE, adapter_by_name, adapter_for_output, adapter_for_program, advisor_of, engine_path, phases_of,
+};
+pub use vetted::Vetted;

@@ -17,6 +17,7 @@ mod points;
 mod settings;
 mod statements;
 mod text;
+mod vetted;
 mod windows;
 mod words;
 
@@ -29,6 +30,7 @@ use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
 use crate::program::{Packages, Program};
+use crate::vetted::Vetted;
 use document::Document;
 use options::Options;
 
@@ -141,6 +143,14 @@ impl Adapter for Orion {
 
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
+    }
+
+    fn vetted(&self, argv: &[String]) -> Vetted {
+        vetted::vetted(argv)
+    }
+
+    fn path_in_option(&self, path: &str) -> String {
+        path.to_owned()
     }
 }
 

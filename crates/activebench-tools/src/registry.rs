@@ -22,6 +22,11 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.
 pub const ENGINE: &Program = &crate::fio::PROGRAM;
 
+/// Returns a path as an option of [`ENGINE`] takes it.
+pub fn engine_path(path: &std::path::Path) -> String {
+    crate::fio::Fio.path_in_option(&path.display().to_string())
+}
+
 /// Returns the passes of a run, as [`Adapter::phases`] finds them. Adds a phase without parts for each phase that a
 /// claim names and the adapter does not know: figures in an output that does not match its command line.
 pub fn phases_of(

@@ -10,12 +10,13 @@ use super::scaffold::{Added, Scaffold, spellings};
 const CRATE: &str = "crates/activebench-tools";
 
 /// The files of an adapter below its folder, and their beginnings.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("advice.rs", include_str!("templates/adapter/advice.rs.txt")),
     ("options.rs", include_str!("templates/adapter/options.rs.txt")),
     ("output.rs", include_str!("templates/adapter/output.rs.txt")),
     ("phases.rs", include_str!("templates/adapter/phases.rs.txt")),
     ("plan.rs", include_str!("templates/adapter/plan.rs.txt")),
+    ("vetted.rs", include_str!("templates/adapter/vetted.rs.txt")),
 ];
 /// The file of the adapter itself.
 const ADAPTER: &str = include_str!("templates/adapter/adapter.rs.txt");

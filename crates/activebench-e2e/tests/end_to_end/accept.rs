@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
 use rustix::process::{Pid, Signal, kill_process};
@@ -297,13 +298,28 @@ fn no_device_but_the_agreed_one_is_written() {
     let beside = writes(&format!("--filename={device}"), &format!("path = \"{}\"", volume.path().display()));
     for more in [&["--check"][..], &[]] {
         let told = run("beside.toml", &beside, more);
-        assert!(told.contains(&format!("would write to {device}")), "{told}");
+        assert!(told.contains(&format!("{device} is not in the target")), "{told}");
     }
     // The job's effect is known only when it runs.
     let job = volume.beside("later.fio");
     let text = beside.replace("\"--name=a\", ", &format!("\"{}\", ", job.display()));
     let told = run("later.toml", &text, &[]);
-    assert!(told.contains(&device), "{told}");
+    assert!(told.contains("a job file is not part of the command"), "{told}");
+    // What does more than I/O on the target, whatever it says it is.
+    for (from, to, words) in [
+        ("\"fio\", ", format!("\"sh\", \"-c\", \"dd if=/dev/urandom of={device}; fio $*\", "), "is not a benchmark"),
+        ("\"fio\", ", "\"./fio\", ".to_owned(), "a program is named without its folder"),
+        ("\"--name=a\", ", format!("\"--name=a\", \"--exec_prerun=dd of={device}\", "), "may do more than I/O"),
+        ("\"--name=a\", ", format!("\"--name=a\", \"--output={device}\", "), "may do more than I/O"),
+        ("\"--name=a\", ", "\"--name=a\", \"--filename=../../x\", ".to_owned(), "is not in the target"),
+    ] {
+        let told = run(
+            "more.toml",
+            &writes("--filename=x", &format!("path = \"{}\"", volume.path().display())).replace(from, &to),
+            &[],
+        );
+        assert!(told.contains(words), "{to}: {told}");
+    }
     // The name is that in the file, but the device is another.
     let identity = "[target.identity]\nserial = \"S0123\"";
     let moved = writes("--filename={target}", &format!("device = \"{device}\"\ndestroy = true\n{identity}"));
@@ -313,4 +329,54 @@ fn no_device_but_the_agreed_one_is_written() {
     }
     let content = fs::read(&device).expect("a device");
     assert!(content.iter().all(|byte| *byte == 0), "it was written");
+}
+
+#[test]
+fn a_link_that_appears_while_the_suite_runs_leads_to_no_other_device() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
+    let (volume, other) = (Volume::on_loop("ext4", 64, "noatime"), Volume::raw(16));
+    let device = other.device().expect("a device").to_owned();
+    let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"")
+        .replace("rw=read", "rw=write")
+        .replace("a-read", "a-write")
+        .replace("{24 MiB}", "{8 MiB}")
+        // Time for the swap, before fio opens its file.
+        .replace("\"--name=a\", ", "\"--name=a\", \"--startdelay=2\", ");
+    let (suite, out) = (file(&volume, "swap.toml", &text), volume.beside("swapped"));
+    fs::write(volume.path().join("x"), vec![1; 8 << 20]).expect("a file");
+    let mut command = Command::new(binary());
+    let accept = command.args(["accept", "--quiet", "--out"]).arg(&out).arg(&suite);
+    let accept = accept.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    let began = Instant::now();
+    while !out.join("sequential-read/1").is_dir() {
+        assert!(began.elapsed() < Duration::from_secs(30), "the first run begins");
+        std::thread::yield_now();
+    }
+    fs::remove_file(volume.path().join("x")).expect("our file");
+    std::os::unix::fs::symlink(&device, volume.path().join("x")).expect("a link");
+    let ended = accept.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    let output = fs::read_to_string(out.join("sequential-read/1/stderr.txt")).unwrap_or_default();
+    assert!(output.contains("Permission denied"), "{output}\n{told}");
+    let content = fs::read(&device).expect("a device");
+    assert!(content.iter().all(|byte| *byte == 0), "the other device was written: {told}");
+}
+
+#[test]
+fn names_with_colons_and_blanks_are_those_of_one_file() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let folder = volume.path().join("a: b");
+    fs::create_dir(&folder).expect("a folder");
+    let path = format!("path = \"{}\"", volume.path().display());
+    let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"")
+        .replace(&path, &format!("path = \"{}\"", folder.display()))
+        .replace("--filename=x", "--filename={target}/x");
+    let out = volume.beside("colon");
+    let mut command = Command::new(binary());
+    let output = command.args(["accept", "--quiet", "--format", "json", "--out"]).arg(&out);
+    let output = output.arg(file(&volume, "colon.toml", &text)).output().expect("the binary runs");
+    let judged = report(&output);
+    assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(5), "{judged:#}");
+    assert!(folder.join("x").is_file(), "{:?}", fs::read_dir(volume.path()).map(|entries| entries.count()));
 }

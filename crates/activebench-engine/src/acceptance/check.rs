@@ -2,19 +2,24 @@
 //! and that the limits name figures that the commands will state.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
 
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
-use activebench_host::{Process, Roots, Survey};
-use activebench_model::acceptance::ConditionState;
+use activebench_host::{Pin, Process, Roots, Survey};
+use activebench_model::acceptance::{ConditionState, DeviceIdentity};
 use activebench_model::command::{CommandLine, shell_command};
 use activebench_model::host;
 use activebench_model::phase::{Direction, Phase};
 use activebench_report::escape::terminal;
+use activebench_runner::Confinement;
 use activebench_tools::Adapter;
 use anyhow::{Context, anyhow};
 
 use super::{Agreed, unusable};
+use crate::device_guard;
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::named_devices::{Devices, named, number_of};
 use crate::plan;
@@ -24,6 +29,10 @@ use crate::plan;
 pub struct Ready {
     pub(super) name: String,
     pub(super) command: CommandLine,
+    /// The file that is executed.
+    pub(super) program: PathBuf,
+    /// What the benchmark may write, whatever its words say.
+    pub(super) confinement: Confinement,
     tool: &'static dyn Adapter,
     /// Empty if the phases are known only when the benchmark runs.
     phases: Vec<Phase>,
@@ -84,6 +93,15 @@ pub fn check(agreed: &Agreed) -> Result<Checked, Failure> {
     if let Some((why, hint)) = wrong {
         faults.push(Fault::new(target.path.span.clone(), why, hint));
     }
+    if !target.is_device && below.is_ok() {
+        let why = match way_out(Path::new(&target.path.value)) {
+            Ok(None) => None,
+            Ok(Some(path)) => Some(format!("{} leads out of the target: a device, or a mount", path.display())),
+            Err(why) => Some(why),
+        };
+        let hint = "name a directory with nothing in it but files";
+        faults.extend(why.map(|why| Fault::new(target.path.span.clone(), why, hint)));
+    }
     let sizes = sizes(&target.path.value, below.as_ref().ok());
     let cwd = match target.is_device {
         true => {
@@ -93,9 +111,13 @@ pub fn check(agreed: &Agreed) -> Result<Checked, Failure> {
         }
         false => target.path.value.clone(),
     };
+    let pin = match target.is_device {
+        true => device_guard::pinned(Path::new(&target.path.value)).ok(),
+        false => None,
+    };
     let mut benchmarks = Vec::new();
     for benchmark in &file.benchmarks {
-        match ready(benchmark, &sizes, &cwd) {
+        match ready(benchmark, target, pin.as_ref(), &sizes, &cwd) {
             Ok(ready) => {
                 limits(agreed, &ready, &mut faults);
                 writes(agreed, benchmark, &ready, &mut faults);
@@ -144,6 +166,9 @@ pub(super) fn still_permitted(target: &Target, ready: &Ready) -> Result<(), Fail
             }
         }
     }
+    if let Err(why) = ready.confinement.check() {
+        return refused(why, "only the device that was looked at when the suite began is measured");
+    }
     match ready.not_permitted(target).first() {
         Some(device) => refused(format!("it may write to {}", device.display()), NOT_THE_TARGET),
         None => Ok(()),
@@ -180,18 +205,138 @@ fn sizes(path: &str, below: Option<&host::Target>) -> Sizes {
     }
 }
 
-fn ready(benchmark: &Benchmark, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault> {
+fn ready(benchmark: &Benchmark, target: &Target, pin: Option<&Pin>, sizes: &Sizes, cwd: &str) -> Result<Ready, Fault> {
     let fault = |message: String, hint: &str| Fault::new(benchmark.command_span.clone(), message, hint);
-    let argv = benchmark.resolved(sizes).map_err(|why| fault(why, "give the size itself: `{10 GiB}`"))?;
-    let command = CommandLine { argv, cwd: cwd.to_owned() };
     let known: Vec<&str> = activebench_tools::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
-    let Some((adapter, own)) = activebench_tools::execution::named_tool(&command) else {
-        let message = format!("{} is not a benchmark whose figures are known", command.program());
-        return Err(fault(message, &format!("one of {}", listed(&known))));
+    let unknown_size = |why| fault(why, "give the size itself: `{10 GiB}`");
+    let sizes = &Sizes { target: target_as_written(benchmark, &sizes.target), ..sizes.clone() };
+    let command = CommandLine { argv: benchmark.resolved(sizes).map_err(unknown_size)?, cwd: cwd.to_owned() };
+    let name = command.argv.first().map_or("", String::as_str);
+    let Some(adapter) = activebench_tools::adapter_for_program(name) else {
+        let message = format!("{name} is not a benchmark whose figures are known");
+        let hint = format!("the first word is one of {}: no shell and no other program starts it", listed(&known));
+        return Err(fault(message, &hint));
     };
-    let phases = adapter.plan(&own, &plan::input_files(adapter, &own).0).phases;
+    let program = installed_program(name).map_err(|why| fault(why, "install it from a package of this system"))?;
+    let vetted = adapter.vetted(&command.argv);
+    if let Some(word) = vetted.refused.first() {
+        return Err(fault(format!("{} may do more than I/O on the target: {word}", adapter.name()), VETTED));
+    }
+    if let Some(file) = vetted.files.iter().find(|file| !is_in_target(file, target)) {
+        return Err(fault(format!("{file} is not in the target"), "name files of the target: `{target}/file`"));
+    }
+    let place = Path::new(&target.path.value);
+    let mut confinement = Confinement::default();
+    match (pin, target.destroy) {
+        (Some(pin), true) => confinement.devices.push(pin.clone()),
+        (Some(pin), false) => confinement.read_devices.push(pin.clone()),
+        (None, _) if !target.is_device => confinement.folders.push(place.to_owned()),
+        (None, _) => {}
+    }
+    if target.is_device && vetted.leaves_files {
+        confinement.folders.push(PathBuf::from(cwd));
+    }
+    let phases = adapter.plan(&command, &plan::input_files(adapter, &command).0).phases;
     let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
-    Ok(Ready { name, command, tool: adapter, phases, repetition })
+    Ok(Ready { name, command, program, confinement, tool: adapter, phases, repetition })
+}
+
+/// Returns what a device says of itself, for the question whether it may be written.
+pub(super) fn identity_words(device: &Path) -> String {
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let devices = below(&mut survey, device, true).map(|below| identities(&below, &[])).unwrap_or_default();
+    let said = |device: &DeviceIdentity| {
+        let parts = [("model", &device.model), ("serial number", &device.serial), ("firmware", &device.firmware)];
+        let parts = parts.map(|(name, value)| match value {
+            Some(value) => format!("{name} {value}"),
+            None => format!("{name} not stated"),
+        });
+        format!("{} ({})", device.kind, parts.join(", "))
+    };
+    devices.first().map_or_else(|| "identity not known".to_owned(), said)
+}
+
+/// Returns what is in a folder besides files and folders of its own file system: a device node or a mount, through which
+/// a benchmark that is kept to the folder would reach other storage.
+///
+/// # Errors
+/// Returns the reason why that cannot be told.
+fn way_out(folder: &Path) -> Result<Option<PathBuf>, String> {
+    let told = |path: &Path, error: std::io::Error| format!("cannot look at {}: {error}", path.display());
+    let own = std::fs::metadata(folder).map_err(|error| told(folder, error))?.dev();
+    let mut open = vec![folder.to_owned()];
+    let mut seen = 0_u64;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|error| told(&folder, error))? {
+            let path = entry.map_err(|error| told(&folder, error))?.path();
+            let metadata = std::fs::symlink_metadata(&path).map_err(|error| told(&path, error))?;
+            let kind = metadata.file_type();
+            if kind.is_block_device() || kind.is_char_device() || metadata.dev() != own {
+                return Ok(Some(path));
+            }
+            if kind.is_dir() {
+                open.push(path);
+            }
+            seen += 1;
+            if seen > MOST_ENTRIES {
+                return Err(format!("more than {MOST_ENTRIES} files are in {}", folder.display()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Maximum entries of a target that are looked at.
+const MOST_ENTRIES: u64 = 1_000_000;
+
+/// Returns the path of the target as an option of the benchmark's tool takes it.
+pub(super) fn target_as_written(benchmark: &Benchmark, target: &str) -> String {
+    let plain = Sizes { target: target.to_owned(), ..Sizes::default() };
+    let name = benchmark.command.first().and_then(|word| word.resolved(&plain).ok());
+    let adapter = name.as_deref().and_then(activebench_tools::adapter_for_program);
+    adapter.map_or_else(|| target.to_owned(), |adapter| adapter.path_in_option(target))
+}
+
+/// Hint for a word that a stranger may not use.
+const VETTED: &str = "`docs/accept.md`, Commands: which options a command may have";
+
+/// Returns `true` if a tool that opens this file, in the target, stays in the target.
+fn is_in_target(file: &str, target: &Target) -> bool {
+    let (file, place) = (Path::new(file), Path::new(&target.path.value));
+    if target.is_device {
+        return file == place;
+    }
+    let stays = file.components().all(|part| part != Component::ParentDir);
+    stays && (file.is_relative() || file.starts_with(place))
+}
+
+/// Returns the executable that a bare name leads to. A vendor's file decides nothing about it: only an executable of
+/// root counts, which nobody else can replace, and no script.
+///
+/// # Errors
+/// Returns why there is none.
+fn installed_program(name: &str) -> Result<PathBuf, String> {
+    if name.contains('/') {
+        return Err(format!("{name} is a path: a program is named without its folder"));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());
+    let Some(file) = found.next() else { return Err(format!("there is no program {name} here")) };
+    let file = std::fs::canonicalize(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
+    for part in file.ancestors() {
+        let metadata =
+            std::fs::metadata(part).map_err(|error| format!("cannot look at {}: {error}", part.display()))?;
+        if metadata.uid() != 0 || metadata.mode() & 0o022 != 0 {
+            return Err(format!("{} can be replaced: {} is not root's alone", file.display(), part.display()));
+        }
+    }
+    let mut begin = [0; 4];
+    let read = File::open(&file).and_then(|mut file| file.read_exact(&mut begin));
+    match read {
+        Ok(()) if &begin == b"\x7fELF" => Ok(file),
+        Ok(()) => Err(format!("{} is a script", file.display())),
+        Err(error) => Err(format!("cannot read {}: {error}", file.display())),
+    }
 }
 
 /// Checks that the limits of a benchmark name figures that it will state; adds a fault for each that does not.
@@ -245,7 +390,8 @@ pub fn summary(agreed: &Agreed, checked: &Checked) -> String {
         let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
         let phases = if phases.is_empty() { "known only when it runs".to_owned() } else { phases.join(", ") };
         let (tool, figures) = (ready.tool.name(), metrics(ready.tool).join(", "));
-        let _ = writeln!(text, "  in      {}\n  tool    {tool}\n  phases  {phases}", ready.command.cwd);
+        let program = ready.program.display();
+        let _ = writeln!(text, "  in      {}\n  tool    {tool} ({program})\n  phases  {phases}", ready.command.cwd);
         let _ = writeln!(text, "  figures {figures}: which of them depends on its options");
         for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
             let (metric, bound) = (limit.metric.value.as_str(), limit.bound.words());

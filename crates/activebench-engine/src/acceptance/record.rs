@@ -1,13 +1,16 @@
 //! Runs the suite of an acceptance file, each benchmark as a series, and judges what was recorded.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use activebench_detect::acceptance::Benchmark;
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, SeriesManifest};
 use activebench_record::write_series;
+use activebench_report::escape::terminal;
+use activebench_runner::Confinement;
 use anyhow::{Context, anyhow};
 
 use super::check::{self, Ready};
@@ -20,7 +23,7 @@ use crate::series::{self, RecordedSeries, SeriesToRecord};
 use crate::{derived_files, thresholds};
 
 /// How a suite is recorded.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Directory of the suite; `None`: a new one below `activebench-runs`.
     pub out: Option<&'a Path>,
@@ -50,12 +53,16 @@ pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, F
     for ready in &checked.benchmarks {
         recording::find_program(&ready.command.argv[0].clone().into())?;
     }
+    Confinement::is_possible().context("cannot keep the benchmarks to the target").or_exit(ExitCode::CannotObserve)?;
+    let confirmed = confirmed(request, agreed);
+    let request = &Request { destroy: confirmed.as_deref(), ..*request };
     let suite = Suite { request, agreed };
     for ready in &checked.benchmarks {
         suite.device(ready)?;
     }
     let out = request.out.map_or_else(|| recording::default_directory("accept"), Path::to_owned);
     create(&out, agreed)?;
+    is_apart(&out, agreed).inspect_err(|_| remove_unused(&out))?;
     let mut recorder = Recorder::start()?;
     let interrupted = suite.record(&checked.benchmarks, &out, &mut recorder).inspect_err(|_| remove_unused(&out))?;
     // Everything from here on is only computed, and can be computed again.
@@ -64,6 +71,52 @@ pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, F
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
     Ok(RecordedSuite { judged, interrupted })
+}
+
+/// Returns the device that the command line permits to be written, or that is confirmed at the terminal: by its path,
+/// after what is on it was shown.
+fn confirmed(request: &Request<'_>, agreed: &Agreed) -> Option<PathBuf> {
+    let target = &agreed.file.target;
+    let place = Path::new(&target.path.value);
+    if !target.destroy || request.destroy.is_some_and(|named| named != place) {
+        return request.destroy.map(Path::to_owned);
+    }
+    // Why a device cannot be written is told by the checks that follow.
+    let Ok(unused) = device_guard::unused(place) else { return request.destroy.map(Path::to_owned) };
+    for line in unused.words(&check::identity_words(place)) {
+        say!("{}", terminal(&line));
+    }
+    if request.destroy.is_some() {
+        return request.destroy.map(Path::to_owned);
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    say!("everything on {} is lost; type its path to go on:", terminal(&target.path.value));
+    let mut typed = String::new();
+    match std::io::stdin().read_line(&mut typed) {
+        Ok(_) if typed.trim() == target.path.value => Some(place.to_owned()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Checks that the record is not in the target, where the benchmarks write.
+fn is_apart(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
+    let target = &agreed.file.target;
+    let whole = |path: &Path| {
+        std::fs::canonicalize(path)
+            .with_context(|| format!("cannot look at {}", path.display()))
+            .or_exit(ExitCode::Usage)
+    };
+    let (own, place) = (whole(out)?, whole(Path::new(&target.path.value))?);
+    if target.is_device || !own.starts_with(&place) {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "cannot record in {}: the benchmarks write there (hint: --out DIR names a directory outside of the target)",
+        out.display()
+    );
+    Err(Failure::new(ExitCode::Usage, error))
 }
 
 /// Creates the directory with an exact copy of the file. An existing directory must be empty.
@@ -211,6 +264,8 @@ impl Suite<'_> {
         // Checked again before each benchmark: a device can change while a suite runs.
         let prepared = self.device(ready)?.filter(|_| prepares);
         let observing = &Observing {
+            confinement: Some(ready.confinement.clone()),
+            program: Some(ready.program.clone()),
             user: self.request.user.map(str::to_owned),
             // Standard output is reserved for the report.
             child_output: ChildOutput::Stderr,
@@ -249,7 +304,11 @@ impl Suite<'_> {
             }
             (true, Some(named)) if named == path => {
                 device_guard::guard_others(&ready.command, Some(path))?;
-                device_guard::unused(path).map(Some)
+                let unused = device_guard::unused(path)?;
+                match ready.confinement.devices.contains(&unused.pin) {
+                    true => Ok(Some(unused)),
+                    false => refused(format!("{shown} is another device now: nothing was run")),
+                }
             }
             (true, None) => refused(format!(
                 "the file permits to destroy what is on {shown}, and the command line does not repeat it: nothing was \

@@ -10,6 +10,7 @@ use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
 use activebench_record::{EntryKind, RunFolder, RunReader, read_series};
 use anyhow::{Context, anyhow};
 
+use super::check::target_as_written;
 use super::{AGREED, Agreed};
 use crate::bundle;
 use crate::failure::{ExitCode, Failure, OrExit};
@@ -78,7 +79,7 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
             let number = runs.len() as u32 + 1;
             let run = evidence_of(agreed, benchmark, found, number)?;
             let marked = by_name && run.run.recorded_for_sha256.as_ref() == Some(&agreed.sha256);
-            match run.ran(benchmark, &file.target.path.value, marked) {
+            match run.ran(benchmark, &target_as_written(benchmark, &file.target.path.value), marked) {
                 Ran::It => {
                     incomplete.extend(elsewhere(agreed, benchmark, &run));
                     match found.series {

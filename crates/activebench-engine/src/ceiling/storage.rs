@@ -9,6 +9,7 @@ use std::time::Duration;
 use activebench_model::ceiling::{Part, PartKind, Served};
 use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
+use activebench_tools::engine_path;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde_json::Value;
 
@@ -75,7 +76,7 @@ impl Wanted {
             .map(|word| (*word).to_owned())
             .collect();
         arguments.extend([
-            format!("--filename={}", path.display()),
+            format!("--filename={}", engine_path(path)),
             format!("--size={}", bytes - bytes % self.request_bytes()),
             format!("--rw={}", self.mode()),
             format!("--bs={}", self.request_bytes()),

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 
 /// The options that take a value, over all versions. `-f` takes one only within the same word.
-const WITH_VALUE: &str = "cdglmnprsuxzZ";
+pub(super) const WITH_VALUE: &str = "cdglmnprsuxzZ";
 /// Maximum number of runs of `-x` that are distinguished.
 const MOST_RUNS: u32 = 1024;
 

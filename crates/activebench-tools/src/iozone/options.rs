@@ -5,11 +5,11 @@
 //! tests run on which sizes.
 
 /// Option letters that take a value, as in iozone's `getopt` string (3.263 to 3.489).
-const WITH_VALUE: &str = "JjkVrtsfFdluUSLH+PibXYgnyq";
+pub(super) const WITH_VALUE: &str = "JjkVrtsfFdluUSLH+PibXYgnyq";
 /// Option letters without a value.
 const WITHOUT_VALUE: &str = "ZQNIBDGCTOMREWovAxamwphcezK";
 /// Letters after `-+` that take the next argument as their value.
-const PLUS_WITH_VALUE: &str = "abchmxipAqKwyCSWHPOQMR";
+pub(super) const PLUS_WITH_VALUE: &str = "abchmxipAqKwyCSWHPOQMR";
 
 /// iozone's file size without `-s`, in KiB.
 const DEFAULT_FILE_KIB: u64 = 512;

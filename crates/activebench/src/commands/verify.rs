@@ -280,6 +280,9 @@ impl Verify {
 
     fn observing(&self) -> Observing {
         Observing {
+            // The command is the user's own.
+            confinement: None,
+            program: None,
             timeout: self.timeout,
             user: self.user.clone(),
             allow_new_privileges: self.allow_new_privileges,
