@@ -87,11 +87,12 @@ fn detectors_are_named_by_their_own_files_alone() {
 const ABOVE_THE_SEAM: [&str; 4] = ["activebench-host", "activebench-probe", "activebench-runner", "activebench-ebpf"];
 
 /// Sources that open files by a path, each with what they open.
-const OPENERS: [(&str, &str); 28] = [
+const OPENERS: [(&str, &str); 29] = [
     ("activebench-record/src/folder.rs", "the files of run directories: the one place"),
     ("activebench-bundle/src/reader.rs", "a bundle that the user named, and new files in our own folder"),
     ("activebench-engine/src/acceptance.rs", "the acceptance file that the user named"),
     ("activebench-engine/src/acceptance/record.rs", "the acceptance file in a new directory of ours"),
+    ("activebench-engine/src/acceptance/vetting.rs", "the executable of a tool"),
     ("activebench-engine/src/bundle.rs", "the key that the user named"),
     ("activebench-engine/src/bundle/redacted.rs", "this machine's host name"),
     ("activebench-engine/src/ceiling.rs", "the output that the user named"),

@@ -7,6 +7,7 @@ pub mod check;
 pub mod record;
 pub mod stored;
 pub mod template;
+mod vetting;
 
 use std::path::{Path, PathBuf};
 

@@ -73,10 +73,8 @@ fn of_device(reader: &mut Reader, device: &Layer) -> Option<Identity> {
         return Some(Identity { name, kind: IdentityKind::BackingFile, value: format!("{file}, {place}, {size}") });
     }
     let folder = reader.link(Path::new(&format!("/sys/dev/block/{}", device.device)));
-    if let Some(folder) = reader.wanted(folder) {
-        if let Some(serial) = serial(reader, &folder) {
-            return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
-        }
+    if let Some(serial) = reader.wanted(folder).and_then(|folder| serial(reader, &folder)) {
+        return Some(Identity { name, kind: IdentityKind::Serial, value: format!("{serial}, {size}") });
     }
     let value = format!("{} in boot {}, {size}", device.device, boot(reader)?);
     Some(Identity { name, kind: IdentityKind::ThisBoot, value })

@@ -22,12 +22,24 @@ fn command(run: &Path, out: &Path, options: &[&str]) -> Command {
     command
 }
 
+/// The same, below a folder of the volume.
+fn command_on(volume: &Volume, run: &Path, out: &Path, options: &[&str]) -> Command {
+    let mut command = command(run, out, options);
+    command.arg("--target").arg(volume.path());
+    command
+}
+
 /// Replicates a run; the volume must be the same afterwards.
 fn replicate(volume: &Volume, run: &Verified, options: &[&str]) -> Replicated {
     run.assert_nothing_lost();
     let before = listed(&volume.path());
     let out = volume.beside("replication");
-    let output = command(&run.run, &out, &[&["--format", "json"], options].concat()).output().expect("the binary runs");
+    let options = [&["--format", "json"], options].concat();
+    let mut replicate = match options.iter().any(|option| matches!(*option, "--target" | "--destroy")) {
+        true => command(&run.run, &out, &options),
+        false => command_on(volume, &run.run, &out, &options),
+    };
+    let output = replicate.output().expect("the binary runs");
     assert_eq!(listed(&volume.path()), before, "a replay leaves nothing behind");
     let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
@@ -320,7 +332,15 @@ fn an_interrupt_leaves_no_file_behind() {
     let (volume, run) = fio_on_data(64, &["--rw=read", "--bs=64k", "--ioengine=psync", "--rate=16m"]);
     let before = listed(&volume.path());
     let out = volume.beside("replication");
-    let mut child = command(&run.run, &out, &["--format", "json"])
+    let unnamed = command(&run.run, &out, &[]).output().expect("the binary runs");
+    let why = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert_eq!(
+        (unnamed.status.code(), listed(&volume.path()) == before, out.exists()),
+        (Some(2), true, false),
+        "{why}"
+    );
+    assert!(why.contains("nothing is written where only the record says so"), "{why}");
+    let mut child = command_on(&volume, &run.run, &out, &["--format", "json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -346,20 +366,20 @@ fn an_engine_that_fails_has_its_exit_code_and_its_words_stay() {
     let (volume, run) = fio_on_data(1, &["--rw=read", "--bs=64k", "--ioengine=psync"]);
     let path = std::env::var("PATH").expect("a path");
     for good in [0_usize, 1] {
-        // The engine works this many times, then always fails.
+        // The engine works this many times, then always fails. It can write nothing beside the replay's own folder.
+        let out = volume.beside(&format!("out-{good}"));
         let engine = volume.beside(&format!("engine-{good}"));
         fs::create_dir(&engine).expect("a folder");
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in --version) echo fio-3.33; exit;; esac\necho x >> {0}/begun\n\
-             [ $(wc -l < {0}/begun) -gt {good} ] && echo no such luck >&2 && exit 1\nPATH={path} exec fio \"$@\"\n",
-            engine.display()
+            "#!/bin/sh\ncase \"$*\" in --version) echo fio-3.33; exit;; esac\n\
+             [ $(ls -d {0}/pass-1/* | wc -l) -gt {good} ] && echo no such luck >&2 && exit 1\nPATH={path} exec fio \"$@\"\n",
+            out.display()
         );
         fs::write(engine.join("fio"), script).expect("a script");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(engine.join("fio"), mode).expect("it can be run");
-        let out = volume.beside(&format!("out-{good}"));
         fs::create_dir(&out).expect("a folder");
-        let output = command(&run.run, &out, &["--runs", "3", "--format", "json"])
+        let output = command_on(&volume, &run.run, &out, &["--runs", "3", "--format", "json"])
             .env("PATH", format!("{}:{path}", engine.display()))
             .output()
             .expect("the binary runs");
@@ -392,7 +412,7 @@ fn a_run_without_its_records_is_refused() {
         ["fio", "--name=a", "--rw=write", "--bs=4k", "--size=48m", "--filename=data", "--ioengine=psync"];
     let run = verify(&volume, &["--fail-on", "never", "--events-limit", "1K"], &command_line);
     let out = volume.beside("replication");
-    let output = command(&run.run, &out, &["--format", "json"]).output().expect("the binary runs");
+    let output = command_on(&volume, &run.run, &out, &["--format", "json"]).output().expect("the binary runs");
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let why = report["passes"][0]["not_replayed"].as_str().unwrap_or_else(|| panic!("it is refused: {report:#}"));

@@ -2,10 +2,7 @@
 //! and that the limits name figures that the commands will state.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
 use activebench_host::{Pin, Process, Roots, Survey};
@@ -18,6 +15,7 @@ use activebench_runner::Confinement;
 use activebench_tools::Adapter;
 use anyhow::{Context, anyhow};
 
+use super::vetting::{installed_program, is_in_target, way_out};
 use super::{Agreed, unusable};
 use crate::device_guard;
 use crate::failure::{ExitCode, Failure, OrExit};
@@ -256,39 +254,6 @@ pub(super) fn identity_words(device: &Path) -> String {
     devices.first().map_or_else(|| "identity not known".to_owned(), said)
 }
 
-/// Returns what is in a folder besides files and folders of its own file system: a device node or a mount, through which
-/// a benchmark that is kept to the folder would reach other storage.
-///
-/// # Errors
-/// Returns the reason why that cannot be told.
-fn way_out(folder: &Path) -> Result<Option<PathBuf>, String> {
-    let told = |path: &Path, error: std::io::Error| format!("cannot look at {}: {error}", path.display());
-    let own = std::fs::metadata(folder).map_err(|error| told(folder, error))?.dev();
-    let mut open = vec![folder.to_owned()];
-    let mut seen = 0_u64;
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).map_err(|error| told(&folder, error))? {
-            let path = entry.map_err(|error| told(&folder, error))?.path();
-            let metadata = std::fs::symlink_metadata(&path).map_err(|error| told(&path, error))?;
-            let kind = metadata.file_type();
-            if kind.is_block_device() || kind.is_char_device() || metadata.dev() != own {
-                return Ok(Some(path));
-            }
-            if kind.is_dir() {
-                open.push(path);
-            }
-            seen += 1;
-            if seen > MOST_ENTRIES {
-                return Err(format!("more than {MOST_ENTRIES} files are in {}", folder.display()));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Maximum entries of a target that are looked at.
-const MOST_ENTRIES: u64 = 1_000_000;
-
 /// Returns the path of the target as an option of the benchmark's tool takes it.
 pub(super) fn target_as_written(benchmark: &Benchmark, target: &str) -> String {
     let plain = Sizes { target: target.to_owned(), ..Sizes::default() };
@@ -299,45 +264,6 @@ pub(super) fn target_as_written(benchmark: &Benchmark, target: &str) -> String {
 
 /// Hint for a word that a stranger may not use.
 const VETTED: &str = "`docs/accept.md`, Commands: which options a command may have";
-
-/// Returns `true` if a tool that opens this file, in the target, stays in the target.
-fn is_in_target(file: &str, target: &Target) -> bool {
-    let (file, place) = (Path::new(file), Path::new(&target.path.value));
-    if target.is_device {
-        return file == place;
-    }
-    let stays = file.components().all(|part| part != Component::ParentDir);
-    stays && (file.is_relative() || file.starts_with(place))
-}
-
-/// Returns the executable that a bare name leads to. A vendor's file decides nothing about it: only an executable of
-/// root counts, which nobody else can replace, and no script.
-///
-/// # Errors
-/// Returns why there is none.
-fn installed_program(name: &str) -> Result<PathBuf, String> {
-    if name.contains('/') {
-        return Err(format!("{name} is a path: a program is named without its folder"));
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());
-    let Some(file) = found.next() else { return Err(format!("there is no program {name} here")) };
-    let file = std::fs::canonicalize(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-    for part in file.ancestors() {
-        let metadata =
-            std::fs::metadata(part).map_err(|error| format!("cannot look at {}: {error}", part.display()))?;
-        if metadata.uid() != 0 || metadata.mode() & 0o022 != 0 {
-            return Err(format!("{} can be replaced: {} is not root's alone", file.display(), part.display()));
-        }
-    }
-    let mut begin = [0; 4];
-    let read = File::open(&file).and_then(|mut file| file.read_exact(&mut begin));
-    match read {
-        Ok(()) if &begin == b"\x7fELF" => Ok(file),
-        Ok(()) => Err(format!("{} is a script", file.display())),
-        Err(error) => Err(format!("cannot read {}: {error}", file.display())),
-    }
-}
 
 /// Checks that the limits of a benchmark name figures that it will state; adds a fault for each that does not.
 fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {

@@ -49,7 +49,16 @@ impl Target {
         }
         let folder = match named {
             Some(folder) => folder.to_owned(),
-            None => recorded_folder(run, &on_files)?,
+            // The record may be a stranger's: nothing is written to a place that only it names.
+            None if !on_files.is_empty() => {
+                let folder = recorded_folder(run, &on_files)?;
+                return Err(usage(&format!(
+                    "nothing is written where only the record says so (hint: --target {} names the folder of the \
+                     recorded files)",
+                    folder.display()
+                )));
+            }
+            None => std::env::temp_dir(),
         };
         if !on_files.is_empty() && !folder.is_dir() {
             return Err(usage(&format!(
@@ -109,7 +118,7 @@ pub(super) fn device(named: Option<&Path>) -> Result<Option<String>, Failure> {
 
 /// Returns the folder of the recorded files.
 fn recorded_folder(run: &JudgedRun, files: &[&&PassFile]) -> Result<PathBuf, Failure> {
-    let Some(first) = files.first() else { return Ok(PathBuf::from(&run.manifest.command.cwd)) };
+    let Some(first) = files.first() else { return Ok(std::env::temp_dir()) };
     if files.iter().any(|file| file.file.s_dev != first.file.s_dev) {
         return Err(usage(
             "the run's files lay on several file systems (hint: name a folder on one with --target DIR)",

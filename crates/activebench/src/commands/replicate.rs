@@ -22,7 +22,7 @@ sizes of their files, offsets, lengths, order, depth and syncs, as an iolog that
 times of the run if the tool limited its own pace). Syncs that made the data durable after the clock had stopped are \
 replayed too, and give a rate of their own.
 
-The replay works on new files in a folder of its own beside the recorded ones, never on yours: a pass that wrote a new \
+The replay works on new files in a folder of its own below DIR, never on yours: a pass that wrote a new \
 file writes a new one, a pass that found data finds incompressible data, in the cache or not as in the recorded pass. \
 The folder is removed at the end, and on Ctrl-C. A raw device is only read; --destroy DEVICE, its exact path, allows \
 the passes that wrote to one to write to this one.
@@ -40,9 +40,9 @@ replayed, or not as recorded; 2 for wrong usage, including too little space; 4 i
 observation is not possible; 130 if interrupted.
 
 Examples:
-  sudo activebench replicate activebench-runs/20261121T040506Z-iozone
+  sudo activebench replicate activebench-runs/20261121T040506Z-iozone --target /mnt/disk-a
   sudo activebench replicate runs/disk-a --target /mnt/disk-b --runs 5
-  sudo activebench replicate runs/disk-a --format markdown=ticket.md --format json=replication.json";
+  sudo activebench replicate runs/disk-a --target /mnt/disk-a --format markdown=ticket.md --format json=replication.json";
 
 /// Replay a stored run's I/O through an independent engine: claimed, observed and replicated side by side.
 #[derive(Args, Debug)]
@@ -50,7 +50,7 @@ Examples:
 pub(crate) struct Replicate {
     /// The run's directory, or a bundle of it.
     run: PathBuf,
-    /// Folder on the disk to replay on, or the block device for a run on one [default: where the recorded files were].
+    /// Folder on the disk to replay on; for a run on a block device that device [default there: the recorded one].
     #[arg(long, value_name = "DIR")]
     target: Option<PathBuf>,
     /// Replay the passes that wrote to a raw device on this one, which destroys its content. Refused for a device that
