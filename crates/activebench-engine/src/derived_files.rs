@@ -1,11 +1,11 @@
 //! The files that every judgement leaves in the run directory: the stages after the evidence, and the reports.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use activebench_detect::history::figures;
 use activebench_model::report::JudgedRun;
-use activebench_record::{FIGURES, RecordError, RunFolder, RunReader, encode_figures};
+use activebench_record::{DerivedFile, FIGURES, RecordError, RunFolder, RunReader, encode_figures};
 use activebench_report::document::Document;
 use activebench_report::{FORMATS, Style, document_formats};
 use anyhow::Context;
@@ -13,27 +13,28 @@ use serde::Serialize;
 
 /// Writes the stages after the evidence, and a report in every format, into the run directory.
 pub fn write(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<()> {
-    for (name, bytes) in all(reader, judged)? {
-        reader.write_derived(&name, &bytes)?;
-    }
-    Ok(())
+    each(reader, judged, |name, bytes| Ok(reader.write_derived(&name, &bytes)?))
 }
 
-/// Returns the files of the stages after the evidence, and a report in every format, each with its name.
-pub fn all(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-    let mut files = vec![
-        ("claims.json".to_owned(), json(&judged.parsed)?),
-        ("phases.json".to_owned(), json(&judged.phases)?),
-        ("facts.json".to_owned(), json(&judged.run_facts)?),
-        ("profiles.json".to_owned(), json(&judged.profiles)?),
-        ("findings.json".to_owned(), json(&judged.findings)?),
-        (FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?),
-    ];
+/// Makes the files of the stages after the evidence, and a report in every format, one after the other; `take` gets
+/// each with its name. A file for programs that is large is compressed.
+pub fn each(
+    reader: &RunReader,
+    judged: &JudgedRun,
+    mut take: impl FnMut(String, Vec<u8>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut add = |file: DerivedFile| file.finish().map_err(Into::into).and_then(|(name, bytes)| take(name, bytes));
+    add(stage("claims.json", &judged.parsed)?)?;
+    add(stage("phases.json", &judged.phases)?)?;
+    add(stage("facts.json", &judged.run_facts)?)?;
+    add(stage("profiles.json", &judged.profiles)?)?;
+    add(stage("findings.json", &judged.findings)?)?;
     for format in FORMATS {
-        let text = format.render(judged, Style::default());
-        files.push((format!("report.{}", format.extension), text.into_bytes()));
+        let mut file = DerivedFile::new(format!("report.{}", format.extension));
+        format.write(judged, Style::default(), &mut file)?;
+        add(file)?;
     }
-    Ok(files)
+    take(FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?)
 }
 
 /// Returns a document in every format, each with the name of its file: `STEM.txt`.
@@ -71,8 +72,9 @@ pub fn renew_figures(reader: &RunReader, judged: &JudgedRun) {
     }
 }
 
-fn json<T: Serialize>(value: &T) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(value).context("cannot serialise a stage")?;
-    bytes.push(b'\n');
-    Ok(bytes)
+fn stage<T: Serialize>(name: &str, value: &T) -> anyhow::Result<DerivedFile> {
+    let mut file = DerivedFile::new(name);
+    serde_json::to_writer(&mut file, value).context("cannot serialise a stage")?;
+    file.write_all(b"\n")?;
+    Ok(file)
 }

@@ -10,10 +10,12 @@
 //!
 //! Memory: about 150 bytes per structural call and 400 bytes per step; data calls need no memory
 //! of their own. A descriptor that alternates between reads and writes would create a step per call:
-//! past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind.
+//! past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind. A descriptor that alternates
+//! between writes and syncs has a bounded number of steps, too (`dividing_syncs.rs`); further syncs have 24 bytes each.
 //! 64 bytes per write of output and per burst of asynchronous requests.
 
 mod bursts;
+mod dividing_syncs;
 mod mappings;
 mod passes;
 mod slots;
@@ -29,6 +31,8 @@ use crate::undecoded_io::Undecoded;
 use activebench_model::coverage::{BlindPath, Coverage};
 use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
+pub(crate) use dividing_syncs::BriefSync;
+use dividing_syncs::DividingSyncs;
 pub(crate) use tasks::Stub;
 
 /// Returns the file of a call on a descriptor of a tracked kind of file.
@@ -48,8 +52,10 @@ fn moves_data_or_position(op: Op) -> bool {
 pub struct Folded {
     /// The activity.
     pub activity: Activity,
-    /// Calls that make data durable or cut a file, in the order of their starts. 80 bytes each.
+    /// Calls that make data durable or cut a file, in the order of their starts, without `brief_syncs`. 80 bytes each.
     pub(crate) syncs: Vec<PlainCall>,
+    /// Syncs of whole files of which there are many, in the order of their starts.
+    pub(crate) brief_syncs: HashMap<FileId, Vec<BriefSync>>,
     pub(crate) undecoded: Undecoded,
 }
 
@@ -73,11 +79,11 @@ impl Folded {
 pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     let (tasks, mut execs) = tasks::fold(source)?;
     let stub = Stub::new(&tasks, &execs);
-    let Structure { calls, unlink_spans, links, global_syncs } = read_structure(source, &stub)?;
+    let Structure { calls, unlink_spans, links, global_syncs, dividing } = read_structure(source, &stub)?;
     let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
     add_arguments(&mut execs, &arguments);
 
-    let mut slots = slots::Slots::new(slots::Timelines::new(calls, &execs));
+    let mut slots = slots::Slots::new(slots::Timelines::new(calls, dividing.merged, &execs));
     let mut uses = Uses::default();
     for batch in source.plain_calls() {
         for call in batch?.iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
@@ -89,6 +95,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     name_passes(&mut passes, &opened);
     syncs.retain(|call| call.op.is_file_sync() || matches!(call.op, Op::MsyncAsync | Op::Ftruncate));
     syncs.extend(&global_syncs);
+    syncs.shrink_to_fit();
     syncs.sort_by_key(|call| call.start_ns);
 
     let Uses { files, mut output_writes, bursts, undecoded, .. } = uses;
@@ -105,7 +112,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
         output_writes,
         bursts: bursts.close(),
     };
-    Ok(Folded { activity, syncs, undecoded })
+    Ok(Folded { activity, syncs, brief_syncs: dividing.brief, undecoded })
 }
 
 /// Returns the executions of a tree, with the arguments where all of them are known.
@@ -128,12 +135,26 @@ struct Structure {
     links: Vec<MadeLink>,
     /// Calls of `sync(2)` and `syncfs(2)`.
     global_syncs: Vec<PlainCall>,
+    dividing: DividingSyncs,
 }
 
 fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Unreadable> {
     let mut structure = Structure::default();
     for batch in source.structural_calls() {
         for call in batch?.into_iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
+            if let Some(file) = on_followed_file(&call).filter(|_| DividingSyncs::takes(call.op)) {
+                structure.dividing.add(call, file, &mut structure.calls);
+                continue;
+            }
+            structure.dividing.end((call.tgid, call.fd), &mut structure.calls);
+            match call.op {
+                Op::Open | Op::Dup => {
+                    if let Ok(fd) = i32::try_from(call.returned) {
+                        structure.dividing.end((call.tgid, fd), &mut structure.calls);
+                    }
+                }
+                _ => {}
+            }
             match call.op {
                 Op::Sync | Op::Syncfs => structure.global_syncs.push(call),
                 Op::Link if call.returned >= 0 => {
@@ -149,6 +170,7 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
             }
         }
     }
+    structure.dividing.close(&mut structure.calls);
     structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
     structure.global_syncs.sort_by_key(|call| call.start_ns);
     structure.links.sort_by_key(|link| link.span.start_ns);

@@ -222,7 +222,7 @@ fn limits(
     index: &Index<'_>,
     phases: &[Phase],
     parts: &HashMap<FileId, Vec<(usize, &Part)>>,
-    syncs: &SyncLog,
+    syncs: &SyncLog<'_>,
 ) -> HashMap<(usize, FileId), u64> {
     let mut limits = HashMap::new();
     for (file, of_file) in parts {

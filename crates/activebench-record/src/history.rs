@@ -16,6 +16,7 @@ use activebench_model::sha256;
 use polars::prelude::{DataFrame, Schema};
 use serde::Deserialize;
 
+use crate::derived;
 use crate::error::RecordError;
 use crate::figures::{FIGURES, FigureRow, RUN_COLUMN, VERSION, VERSION_COLUMN, rows, rows_of_table};
 use crate::folder::RunFolder;
@@ -180,7 +181,7 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
     let frame = match table {
         Some(frame) => frame,
         None => {
-            let Some(report) = bounded(REPORT)? else {
+            let Some(report) = derived::read(&folder, REPORT).map_err(|error| error.to_string())? else {
                 return Err(format!("it has neither {FIGURES} nor {REPORT} (hint: {RECHECK})"));
             };
             let run = from_report::figures(&manifest, &report)?;

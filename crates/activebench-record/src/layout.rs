@@ -25,8 +25,12 @@ pub(crate) const FILES: &str = "files.json";
 /// The file of the stacks.
 pub const STACKS: &str = "stacks.json";
 
+/// Ending of a derived file that is compressed (zstd).
+pub(crate) const COMPRESSED: &str = ".zst";
+
 /// True if a file of the run directory is computed from the evidence: it is not hashed and may be written again.
 pub fn is_derived(name: &str) -> bool {
+    let name = name.strip_suffix(COMPRESSED).unwrap_or(name);
     matches!(name, "claims.json" | "phases.json" | "facts.json" | "profiles.json" | "findings.json")
         || name == FIGURES
         || name.starts_with("report.")
@@ -44,7 +48,7 @@ pub(crate) const OUTPUT_BYTES: u64 = 256 << 20;
 
 /// Maximum bytes that are read of a file into memory. A stranger's file may state any size.
 pub(crate) fn most_bytes(name: &str) -> u64 {
-    match name {
+    match name.strip_suffix(COMPRESSED).unwrap_or(name) {
         SEAL => 4 << 10,
         // 100,000 parts of a table, each with its sum.
         MANIFEST | "series.json" | TOTALS => 16 << 20,
@@ -83,6 +87,8 @@ mod tests {
         for (name, expected) in [
             ("claims.json", true),
             ("report.html", true),
+            ("findings.json.zst", true),
+            ("stdout.txt.zst", false),
             ("report.json", true),
             ("figures.parquet", true),
             ("stdout.txt", false),

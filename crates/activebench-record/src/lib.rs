@@ -19,7 +19,8 @@
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256 is in the manifest, and it is
 //! never written again. The stages computed from it ([`is_derived`]) are not hashed, because `recheck` computes and
-//! writes them anew: their proof is the evidence.
+//! writes them anew: their proof is the evidence. A derived file for programs (JSON, CSV, XML, SARIF) of more than
+//! [`PLAIN_BYTES`] is stored compressed, with the ending `.zst`.
 //!
 //! **Tables.** One row per event, at most [`ROWS_PER_PART`] rows per file, zstd. A part is encoded in memory and
 //! written at once: a disk that fills up loses whole parts and never makes one unreadable. Column names carry units.
@@ -34,6 +35,7 @@
 //! since each thread's records arrive in batches.
 
 mod columns;
+mod derived;
 mod error;
 mod figures;
 mod folder;
@@ -55,6 +57,7 @@ mod writer;
 mod samples;
 
 pub use activebench_model::sha256::of_bytes as sha256;
+pub use derived::{DerivedFile, PLAIN_BYTES};
 pub use error::RecordError;
 pub use figures::{FIGURES, encode_figures};
 pub use folder::{EntryKind, RunFolder};

@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 use crate::folder::{EntryKind, RunFolder};
-use crate::layout::{EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, SEAL, STACKS, TOTALS, is_derived, is_inside};
+use crate::layout::{
+    COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, SEAL, STACKS, TOTALS, is_derived, is_inside,
+};
 use crate::part::{Table, decode, stated_rows};
 use crate::tables::CallClass;
 use crate::writer::{json, seal_of};
@@ -363,7 +365,8 @@ impl RunReader {
         }
     }
 
-    /// Writes a derived stage or report beside the evidence, all or nothing.
+    /// Writes a derived stage or report beside the evidence, all or nothing. It replaces the file in its other form:
+    /// compressed or not.
     ///
     /// # Errors
     /// When the name is not one of a derived file, or the file cannot be written.
@@ -371,7 +374,13 @@ impl RunReader {
         if !is_derived(name) || !is_inside(name) {
             return Err(RecordError::NotDerived { name: name.to_owned() });
         }
-        self.folder.replace(name, bytes)
+        self.folder.replace(name, bytes)?;
+        let other = name.strip_suffix(COMPRESSED).map_or_else(|| format!("{name}{COMPRESSED}"), str::to_owned);
+        if self.folder.kind(&other)? == Some(EntryKind::File) {
+            let path = self.directory().join(&other);
+            self.folder.remove(&other).map_err(|source| RecordError::Io { path, source })?;
+        }
+        Ok(())
     }
 
     /// As [`RunReader::write_derived`], for a value as indented JSON.

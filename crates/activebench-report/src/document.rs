@@ -5,10 +5,13 @@
 //! written once, in a file of its own, and knows nothing of the products. All text of a content is raw; the format
 //! escapes it.
 
+use std::io;
+
 use maud::Markup;
 use serde::Serialize;
 
 use crate::envelope::Envelope;
+use crate::format::text;
 use crate::page::{Set, Tone};
 
 /// A product that people and programs read.
@@ -42,8 +45,16 @@ pub trait Shown {
     /// Returns the form for people, see [`Document::content`].
     fn content(&self, room: Room) -> Content;
 
+    /// Writes the form for programs as JSON.
+    ///
+    /// # Errors
+    /// Only those of `to`.
+    fn write_json(&self, to: &mut dyn io::Write) -> io::Result<()>;
+
     /// Returns the form for programs as JSON.
-    fn json(&self) -> String;
+    fn json(&self) -> String {
+        text(|to| self.write_json(to))
+    }
 }
 
 impl<D: Document> Shown for D {
@@ -51,8 +62,8 @@ impl<D: Document> Shown for D {
         Document::content(self, room)
     }
 
-    fn json(&self) -> String {
-        Envelope { schema: D::SCHEMA, keys: self.keys() }.json()
+    fn write_json(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        Envelope { schema: D::SCHEMA, keys: self.keys() }.write_json(to)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The form of every JSON document: its schema, then its keys.
 
+use std::io;
+
 use serde::Serialize;
 
 use crate::escape;
@@ -15,10 +17,8 @@ pub(crate) struct Envelope<K> {
 }
 
 impl<K: Serialize> Envelope<K> {
-    /// Returns the document as indented JSON that ends with a line break. Control characters are escaped.
-    pub(crate) fn json(&self) -> String {
-        let text = serde_json::to_string_pretty(self)
-            .expect("a document has text keys only and no serialiser of its own that fails");
-        escape::json(&text) + "\n"
+    /// Writes the document as indented JSON that ends with a line break. Control characters are escaped.
+    pub(crate) fn write_json(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        escape::write_json(self, to)
     }
 }

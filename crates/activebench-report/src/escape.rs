@@ -4,6 +4,10 @@
 //! can come from anybody. Each renderer passes every string through this module. That includes its own sentences,
 //! because they quote such text.
 
+use std::io;
+
+use serde::Serialize;
+
 /// Maximum characters of one escaped field. A line of output can be a gigabyte long. People read a report; the whole
 /// text is in the run directory.
 pub(crate) const FIELD_LIMIT: usize = 1_000;
@@ -148,6 +152,34 @@ pub fn json(document: &str) -> String {
         }
     }
     escaped
+}
+
+/// Writes a value as indented JSON that ends with a line break, escaped like [`json`].
+pub(crate) fn write_json(value: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(Escaping { to }, value)?;
+    to.write_all(b"\n")
+}
+
+/// Escapes the pieces of a JSON document as they are written. Each piece is text: a serialiser divides strings only at
+/// the characters that it escapes itself, which are ASCII.
+struct Escaping<'to> {
+    to: &'to mut dyn io::Write,
+}
+
+impl io::Write for Escaping<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let plain = piece.iter().all(|byte| *byte == b'\n' || matches!(byte, b' '..=b'~'));
+        match plain {
+            true => self.to.write_all(piece)?,
+            false => self.to.write_all(json(text).as_bytes())?,
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// Cuts `text` to at most `most` characters, and marks the cut.
@@ -315,6 +347,10 @@ mod tests {
             let escaped = json(&document);
             assert!(!escaped.chars().any(is_hidden), "{escaped:?}");
             assert_eq!(serde_json::from_str::<String>(&escaped).expect("still JSON"), text);
+            let mut written = Vec::new();
+            write_json(&[text], &mut written).expect("memory takes everything");
+            let written = String::from_utf8(written).expect("text");
+            assert_eq!(written, format!("[\n  {escaped}\n]\n"));
         }
     }
 

@@ -9,6 +9,8 @@ mod markdown;
 pub mod sarif;
 mod text;
 
+use std::io;
+
 use activebench_model::report::JudgedRun;
 
 use crate::Style;
@@ -44,27 +46,42 @@ pub struct Format {
 #[derive(Clone, Copy, Debug)]
 pub enum Rendering {
     /// Every document.
-    OfDocuments(fn(&dyn Shown, Style) -> String),
+    OfDocuments(fn(&dyn Shown, Style, &mut dyn io::Write) -> io::Result<()>),
     /// Only a run.
-    OfRuns(fn(&JudgedRun) -> String),
+    OfRuns(fn(&JudgedRun, &mut dyn io::Write) -> io::Result<()>),
 }
 
 impl Format {
     /// Renders a run.
     pub fn render(&self, run: &JudgedRun, style: Style) -> String {
+        text(|to| self.write(run, style, to))
+    }
+
+    /// Writes a run piece by piece: the report of a run with many phases is large.
+    ///
+    /// # Errors
+    /// Only those of `to`.
+    pub fn write(&self, run: &JudgedRun, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
         match self.rendering {
-            Rendering::OfDocuments(render) => render(run, style),
-            Rendering::OfRuns(render) => render(run),
+            Rendering::OfDocuments(write) => write(run, style, to),
+            Rendering::OfRuns(write) => write(run, to),
         }
     }
 
     /// Renders a document; `None` if the format has only runs.
     pub fn render_document(&self, document: &dyn Shown, style: Style) -> Option<String> {
         match self.rendering {
-            Rendering::OfDocuments(render) => Some(render(document, style)),
+            Rendering::OfDocuments(write) => Some(text(|to| write(document, style, to))),
             Rendering::OfRuns(_) => None,
         }
     }
+}
+
+/// Returns what is written to memory.
+pub(crate) fn text(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("memory takes everything, and a report has text keys only");
+    String::from_utf8(bytes).expect("a report is text")
 }
 
 /// Returns the formats of every document.

@@ -66,6 +66,31 @@ fn a_long_run_needs_little_memory_where_its_log_disturbs_nothing() {
 }
 
 #[test]
+fn a_run_of_many_syncs_needs_little_memory_and_counts_all_of_them() {
+    needs!("mount");
+    const COUNT: u64 = 60_000;
+    let volume = Volume::tmpfs(256);
+    let run = volume.beside("run");
+    let mut child = Command::new(binary())
+        .args(["verify", "--quiet", "--fail-on", "never", "--out"])
+        .arg(&run)
+        .arg("--")
+        .arg(binary())
+        .args(["__workload", "syncs", "--by", "fsync", "--count", &COUNT.to_string()])
+        .arg(volume.path().join("data"))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let private_bytes = most_private_bytes(&mut child);
+    // A sync that has a slot and steps of its own takes 1 KiB: 60 MiB.
+    assert!(private_bytes > 1 << 20 && private_bytes <= MOST_PRIVATE_BYTES, "{} MiB", private_bytes >> 20);
+    let phases: Value = serde_json::from_slice(&fs::read(run.join("phases.json")).expect("phases.json")).expect("JSON");
+    let facts = &phases[0]["facts"];
+    assert_eq!(facts["syncs_inside"]["value"]["value"].as_f64(), Some((COUNT - 1) as f64), "{facts}");
+    assert_eq!(facts["syncs_inside"]["completeness"]["state"], "complete", "{facts}");
+}
+
+#[test]
 fn nothing_is_spooled_beside_the_target() {
     needs!("mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");

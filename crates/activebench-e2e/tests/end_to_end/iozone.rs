@@ -2,10 +2,14 @@
 //!
 //! Figures are compared with iozone's own within 1 %; no assertion depends on a time of this machine.
 
+use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, verify};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -29,6 +33,31 @@ fn assert_rebuilt(verified: &Verified, phases: &[&str]) {
         }
     }
     assert!(compared > 0, "no pass was long enough to be compared\n{}", verified.story());
+}
+
+/// Returns the bytes of all files of a folder.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| if path.is_dir() { bytes_in(&path) } else { path.metadata().expect("a file").len() }).sum()
+}
+
+#[test]
+fn the_run_directory_of_hundreds_of_passes_is_small_and_holds_all_of_them() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    let volume = ext4(256);
+    let run = verify(&volume, &["--fail-on", "never"], &["iozone", "-a", "-g", "256k"]);
+    let phases = run.report["phases"].as_array().expect("phases").len();
+    assert!(phases > 100, "{phases}");
+    // Each pass has 140 KiB of reports before they are compressed.
+    let bytes = bytes_in(&run.run);
+    assert!(bytes < 4 << 20, "{} KiB of {phases} passes", bytes >> 10);
+    let compressed = run.run.join("report.json.zst");
+    assert!(compressed.is_file() && !run.run.join("report.json").exists());
+    let unpacked = Command::new("zstd").args(["-dc"]).arg(&compressed).output();
+    if let Ok(unpacked) = unpacked {
+        let stored: Value = serde_json::from_slice(&unpacked.stdout).expect("JSON");
+        assert!(stored == run.report, "the stored report is not the printed one");
+    }
 }
 
 #[test]

@@ -210,10 +210,11 @@ impl Gathered {
         for (file, sha256) in &reader.manifest().sha256 {
             self.stored(name, reader.folder(), file, Some(sha256));
         }
-        for (file, bytes) in derived_files::all(reader, judged).or_exit(ExitCode::Bug)? {
+        let given = |file: String, bytes| {
             self.given(name, &file, bytes);
-        }
-        Ok(())
+            Ok(())
+        };
+        derived_files::each(reader, judged, given).or_exit(ExitCode::Bug)
     }
 
     fn add(&mut self, name: &str, reader: &RunReader, judged: &JudgedRun) -> Result<(), Failure> {

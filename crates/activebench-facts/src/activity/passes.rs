@@ -18,8 +18,14 @@ impl Timelines {
         for key in keys {
             let events = self.events.remove(&key).unwrap_or_default();
             let slots = self.runs.remove(&key).unwrap_or_default();
-            let mut descriptor =
-                Descriptor { key, calls: &self.calls, passes: Vec::new(), current: None, mapped_in: HashMap::new() };
+            let mut descriptor = Descriptor {
+                key,
+                calls: &self.calls,
+                merged: &self.merged,
+                passes: Vec::new(),
+                current: None,
+                mapped_in: HashMap::new(),
+            };
             let mut slots = slots.into_iter();
             descriptor.add_runs(slots.next());
             for event in events {
@@ -44,6 +50,7 @@ fn begin_ns(pass: &Pass) -> u64 {
 struct Descriptor<'a> {
     key: Key,
     calls: &'a [PlainCall],
+    merged: &'a HashMap<(u32, u64), u64>,
     passes: Vec<Pass>,
     /// Index of the open pass in `passes`.
     current: Option<usize>,
@@ -114,7 +121,11 @@ impl Descriptor<'_> {
                 if op == Op::Mmap {
                     self.mapped_in.insert(event.call, pass);
                 }
-                append(&mut self.passes[pass].steps, first(kind_of(op), call));
+                let mut step = first(kind_of(op), call);
+                if step.kind == StepKind::Sync {
+                    step.calls += self.merged.get(&(call.tid, call.start_ns)).copied().unwrap_or(0);
+                }
+                append(&mut self.passes[pass].steps, step);
             }
         }
     }

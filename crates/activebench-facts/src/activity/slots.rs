@@ -28,6 +28,8 @@ pub(super) struct Event {
 #[derive(Default)]
 pub(super) struct Timelines {
     pub(super) calls: Vec<PlainCall>,
+    /// Number of syncs that a sync stands for besides itself, by its thread and start.
+    pub(super) merged: HashMap<(u32, u64), u64>,
     pub(super) events: HashMap<Key, Vec<Event>>,
     /// Runs by descriptor and slot; slot 0 is before the first event.
     pub(super) runs: HashMap<Key, Vec<Vec<Run>>>,
@@ -44,7 +46,7 @@ pub(super) struct Run {
 
 impl Timelines {
     /// Creates the timelines from the structural calls, sorted by time.
-    pub(super) fn new(calls: Vec<PlainCall>, execs: &[Exec]) -> Self {
+    pub(super) fn new(calls: Vec<PlainCall>, merged: HashMap<(u32, u64), u64>, execs: &[Exec]) -> Self {
         let mapped_by = mappings::resolve(&calls, execs);
         let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
         for (index, call) in calls.iter().enumerate() {
@@ -73,7 +75,7 @@ impl Timelines {
                 _ => add(call.fd, None, false),
             }
         }
-        Self { calls, events, runs: HashMap::new() }
+        Self { calls, merged, events, runs: HashMap::new() }
     }
 
     /// Returns the slot of a time, and the span of starts that belong to it.
@@ -188,6 +190,10 @@ fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: 
         if runs.len() < MOST_RUNS { None } else { runs.iter().rposition(same) }
     });
     let Some(index) = taken else {
+        // Where a sync follows every write, a slot has one run.
+        if runs.is_empty() {
+            runs.reserve_exact(1);
+        }
         runs.push(Run { file, file_kind: call.kind, open_flags: call.open_flags, step: first(kind, call) });
         return runs.len() - 1;
     };

@@ -36,7 +36,7 @@ pub(super) struct View<'a> {
     pub(super) number: usize,
     pub(super) gaps: &'a Gaps,
     pub(super) tally: &'a Tally,
-    pub(super) syncs: &'a SyncLog,
+    pub(super) syncs: &'a SyncLog<'a>,
     pub(super) limits: &'a HashMap<(usize, FileId), u64>,
     /// Its division into blocks; `None` without calls.
     pub(super) blocks: Option<Blocks>,
@@ -94,10 +94,16 @@ impl View<'_> {
         let gap = &self.gaps.calls;
         let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
         let (read_bytes, write_bytes) = (self.sum(|part| part.read_bytes), self.sum(|part| part.write_bytes));
-        let syncs = self.syncs_inside(window);
-        let failed_syncs = syncs.iter().filter(|sync| !sync.succeeded && sync.op != Op::MsyncAsync).count() as u64;
-        let succeeded = syncs.iter().filter(|sync| sync.succeeded && sync.op != Op::SyncFileRange).count() as u64;
-        let msyncs = syncs.iter().filter(|sync| matches!(sync.op, Op::Msync | Op::MsyncAsync)).count() as u64;
+        let (mut failed_syncs, mut succeeded, mut msyncs) = (0_u64, 0_u64, 0_u64);
+        let mut latencies = Latencies::default();
+        self.each_sync_inside(window, |sync| {
+            failed_syncs += u64::from(!sync.succeeded && sync.op != Op::MsyncAsync);
+            msyncs += u64::from(matches!(sync.op, Op::Msync | Op::MsyncAsync));
+            if sync.succeeded && sync.op != Op::SyncFileRange {
+                succeeded += 1;
+                latencies.record(sync.end_ns.saturating_sub(sync.start_ns), 1);
+            }
+        });
 
         add(FactName::Window, Quantity::ns(window.duration_ns()));
         add(FactName::ReadBytes, Quantity::bytes(read_bytes));
@@ -115,9 +121,6 @@ impl View<'_> {
         add(FactName::DirectCachedBytes, Quantity::bytes(self.sum(|part| part.direct_cached_bytes)));
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
-        let mut latencies = Latencies::default();
-        let durable = syncs.iter().filter(|sync| sync.succeeded && sync.op != Op::SyncFileRange);
-        durable.for_each(|sync| latencies.record(sync.end_ns.saturating_sub(sync.start_ns), 1));
         for (name, latency) in latencies.quantities(&LatencyNames::SYNCS).into_iter().flatten() {
             add(name, latency);
         }
@@ -268,21 +271,16 @@ impl View<'_> {
         self.gaps.calls.clone().and_lost(lost)
     }
 
-    /// Returns the syncs of the phase's files, each once.
-    fn syncs_inside(&self, window: Window) -> Vec<Sync> {
+    /// Passes on the syncs of the phase's files that start and end in a window, each once.
+    fn each_sync_inside(&self, window: Window, mut take: impl FnMut(Sync)) {
         let mut files: Vec<FileId> = self.phase.parts.iter().map(|part| part.file).collect();
         files.sort_unstable();
         files.dedup();
-        let mut syncs: Vec<Sync> = files
-            .into_iter()
-            .flat_map(|file| self.syncs.between(file, window.start_ns, window.end_ns))
-            .filter(|sync| sync.end_ns <= window.end_ns)
-            .copied()
-            .collect();
-        // A global sync concerns every file and is one call.
-        syncs.sort_unstable_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
-        syncs.dedup_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
-        syncs
+        self.syncs.each_between(&files, window.start_ns, window.end_ns, |sync| {
+            if sync.end_ns <= window.end_ns {
+                take(sync);
+            }
+        });
     }
 
     fn mappings(&self) -> u64 {

@@ -12,7 +12,7 @@ use activebench_model::phase::{Direction, Part, Phase};
 
 use super::index::Index;
 use super::windows::end_of;
-use crate::activity::Folded;
+use crate::activity::{BriefSync, Folded};
 
 /// A sync that concerns a file.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,13 @@ pub(super) struct Sync {
     range: Option<(u64, u64)>,
 }
 
+impl From<&BriefSync> for Sync {
+    fn from(brief: &BriefSync) -> Self {
+        let BriefSync { op, start_ns, end_ns, succeeded } = *brief;
+        Self { op, start_ns, end_ns, succeeded, range: None }
+    }
+}
+
 impl Sync {
     fn makes_durable(&self) -> bool {
         self.succeeded && self.op != Op::SyncFileRange
@@ -32,10 +39,12 @@ impl Sync {
 }
 
 /// The syncs and truncations of the phases' files.
-pub(super) struct SyncLog {
+pub(super) struct SyncLog<'a> {
     files: HashSet<FileId>,
     maps: Vec<Map>,
     of_file: HashMap<FileId, Vec<Sync>>,
+    /// More of them.
+    brief: &'a HashMap<FileId, Vec<BriefSync>>,
     /// `sync(2)` and, with its file system, `syncfs(2)`.
     global: Vec<(Option<u32>, Sync)>,
     /// `(time, new length)`.
@@ -52,13 +61,20 @@ struct Map {
     from_ns: u64,
 }
 
-impl SyncLog {
+impl<'a> SyncLog<'a> {
     /// Returns the syncs and truncations of the phases' files, sorted by time.
-    pub(super) fn new(folded: &Folded, phases: &[Phase]) -> Self {
+    pub(super) fn new(folded: &'a Folded, phases: &[Phase]) -> Self {
         let files: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
         let passes = folded.activity.passes.iter().filter(|pass| files.contains(&pass.file));
         let maps = passes.flat_map(maps_of).collect();
-        let mut log = Self { files, maps, of_file: HashMap::new(), global: Vec::new(), truncations: HashMap::new() };
+        let mut log = Self {
+            files,
+            maps,
+            of_file: HashMap::new(),
+            brief: &folded.brief_syncs,
+            global: Vec::new(),
+            truncations: HashMap::new(),
+        };
         folded.syncs.iter().for_each(|call| log.feed(call));
         log.close();
         log
@@ -117,14 +133,37 @@ impl SyncLog {
     }
 
     /// Returns the syncs of a file that start between two times, borders included.
-    pub(super) fn between(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = &Sync> {
+    fn between(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
+        self.own(file, from_ns, until_ns).chain(self.global(file, from_ns, until_ns))
+    }
+
+    /// Returns those of the file alone.
+    fn own(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
         let own = self.of_file.get(&file).map_or(&[][..], Vec::as_slice);
         let own = &own[own.partition_point(|sync| sync.start_ns < from_ns)..];
+        let brief = self.brief.get(&file).map_or(&[][..], Vec::as_slice);
+        let brief = &brief[brief.partition_point(|sync| sync.start_ns < from_ns)..];
+        own.iter()
+            .copied()
+            .take_while(move |sync| sync.start_ns <= until_ns)
+            .chain(brief.iter().map(Sync::from).take_while(move |sync| sync.start_ns <= until_ns))
+    }
+
+    /// Returns those of all files, and of all files of its file system.
+    fn global(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
         let global = &self.global[self.global.partition_point(|(_, sync)| sync.start_ns < from_ns)..];
         let global = global.iter().filter(move |(s_dev, _)| s_dev.is_none_or(|s_dev| s_dev == file.s_dev));
-        own.iter()
-            .take_while(move |sync| sync.start_ns <= until_ns)
-            .chain(global.map(|(_, sync)| sync).take_while(move |sync| sync.start_ns <= until_ns))
+        global.map(|(_, sync)| *sync).take_while(move |sync| sync.start_ns <= until_ns)
+    }
+
+    /// Passes on the syncs of distinct files that start between two times, each once: a global sync concerns every file
+    /// and is one call. They are in no order, and there may be many.
+    pub(super) fn each_between(&self, files: &[FileId], from_ns: u64, until_ns: u64, mut take: impl FnMut(Sync)) {
+        files.iter().flat_map(|file| self.own(*file, from_ns, until_ns)).for_each(&mut take);
+        let mut global: Vec<Sync> = files.iter().flat_map(|file| self.global(*file, from_ns, until_ns)).collect();
+        global.sort_unstable_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
+        global.dedup_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
+        global.into_iter().for_each(take);
     }
 
     /// Returns the end of the first sync that starts at or after `from_ns`, ends by `until_ns`

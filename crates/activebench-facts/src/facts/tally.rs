@@ -147,7 +147,7 @@ impl Tally {
         index: &Index<'_>,
         activity: &Activity,
         phases: &[Phase],
-        syncs: &SyncLog,
+        syncs: &SyncLog<'_>,
         limits: &HashMap<(usize, FileId), u64>,
     ) -> Self {
         let file_ends = file_ends(activity);

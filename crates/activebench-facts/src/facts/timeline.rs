@@ -26,7 +26,7 @@ use super::index::Index;
 use super::latency::Latencies;
 use super::record_losses::Gap;
 use super::span_index::{KeyedSpans, SpanIndex};
-use super::syncs::SyncLog;
+use super::syncs::{Sync, SyncLog};
 use super::tally::file_ends;
 use super::windows::{end_of, has_size, is_of, is_on};
 use crate::activity::{Folded, Stub};
@@ -204,7 +204,7 @@ impl<'a> Plan<'a> {
         manifest: &Manifest,
         activity: &Activity,
         seen: &Seen,
-        syncs: &SyncLog,
+        syncs: &SyncLog<'_>,
         times: Times,
     ) -> Timeline {
         let devices = seen.devices(self.devices);
@@ -375,21 +375,26 @@ fn dirty(manifest: &Manifest, axis: Axis) -> (Gap, Vec<Option<f64>>) {
 }
 
 /// Returns the syncs of files inside an axis, only the longest where there are many, and the number left out.
-fn marks(files: &HashSet<FileId>, syncs: &SyncLog, axis: Axis) -> (Vec<SyncMark>, u64) {
-    let mark = |sync: &super::syncs::Sync| SyncMark {
-        call: sync.op.name().to_owned(),
-        start_ns: sync.start_ns,
-        end_ns: sync.end_ns,
+fn marks(files: &HashSet<FileId>, syncs: &SyncLog<'_>, axis: Axis) -> (Vec<SyncMark>, u64) {
+    let in_time = |sync: &Sync| (sync.start_ns, sync.end_ns, sync.op);
+    let only_longest = |longest: &mut Vec<Sync>| {
+        longest.sort_by_key(|sync| (std::cmp::Reverse(sync.end_ns - sync.start_ns), in_time(sync)));
+        longest.truncate(MOST_SYNCS);
     };
-    let of_file = |file: &FileId| syncs.between(*file, axis.start_ns, axis.end_ns()).map(mark);
-    let mut marks: Vec<SyncMark> = files.iter().flat_map(of_file).collect();
-    let in_time = |mark: &SyncMark| (mark.start_ns, mark.end_ns);
-    marks.sort_by_key(in_time);
-    // A `sync(2)` concerns every file.
-    marks.dedup();
-    let left_out = marks.len().saturating_sub(MOST_SYNCS);
-    marks.sort_by_key(|mark| std::cmp::Reverse(mark.end_ns - mark.start_ns));
-    marks.truncate(MOST_SYNCS);
-    marks.sort_by_key(in_time);
-    (marks, left_out as u64)
+    let files: Vec<FileId> = files.iter().copied().collect();
+    let mut longest: Vec<Sync> = Vec::new();
+    let mut all = 0_u64;
+    syncs.each_between(&files, axis.start_ns, axis.end_ns(), |sync| {
+        all += 1;
+        longest.push(sync);
+        if longest.len() >= 4 * MOST_SYNCS {
+            only_longest(&mut longest);
+        }
+    });
+    only_longest(&mut longest);
+    longest.sort_by_key(in_time);
+    let mark = |sync: &Sync| SyncMark { call: sync.op.name().to_owned(), start_ns: sync.start_ns, end_ns: sync.end_ns };
+    let marks: Vec<SyncMark> = longest.iter().map(mark).collect();
+    let left_out = all - marks.len() as u64;
+    (marks, left_out)
 }

@@ -1,6 +1,7 @@
 //! Which of a phase's written bytes became durable, and when: all the ways in which a tool can do it.
 
 use crate::story::*;
+use activebench_model::activity::StepKind;
 use activebench_model::call::{Op, open_bits};
 use activebench_model::event::BlockAction;
 use activebench_model::fact::FactName::*;
@@ -93,6 +94,38 @@ fn a_sync_after_each_write_covers_them_one_by_one() {
     let window = (start_ns, last.end_ns);
     check_durability("write, fsync", &story, window, 4, Ok(last.end_ns));
     check("write, fsync", &story.facts(write_phase(3, window)), &[(SyncsInside, count(4))]);
+}
+
+#[test]
+fn many_syncs_are_counted_and_timed_one_by_one_but_divide_their_pass_into_few_steps() {
+    for syncs in [512, 513, 514, 515, 3000] {
+        let mut story = opened(0);
+        let start_ns = story.now;
+        for block in 0..syncs {
+            story.write(3, block);
+            story.fsync(3);
+        }
+        let last = story.events.calls[story.events.calls.len() - 1];
+        story.close(3);
+        let window = (start_ns, last.end_ns);
+        let what = format!("{syncs} syncs");
+        let expected = [
+            (WriteCalls, count(syncs)),
+            (SyncedBytes, blocks(syncs)),
+            (UnsyncedBytes, blocks(0)),
+            (DurableSpan, count(last.end_ns - start_ns)),
+            (SyncsInside, count(syncs)),
+            (FailedCalls, count(0)),
+        ];
+        check(&what, &story.facts(write_phase(3, window)), &expected);
+        let activity = story.activity();
+        let steps = &activity.passes[0].steps;
+        let calls = |kind| steps.iter().filter(|step| step.kind == kind).map(|step| step.calls).sum::<u64>();
+        assert_eq!((calls(StepKind::Write), calls(StepKind::Sync)), (syncs, syncs), "{what}");
+        assert_eq!(steps.len() as u64, 2 * syncs.min(513), "{what}");
+        assert!(steps.is_sorted_by_key(|step| step.start_ns), "{what}");
+        assert_eq!(steps.last().map(|step| step.end_ns), Some(last.end_ns), "{what}");
+    }
 }
 
 #[test]

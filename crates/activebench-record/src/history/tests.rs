@@ -228,4 +228,9 @@ fn a_table_of_another_version_is_made_anew_from_the_report() {
     let manifest = fs::read(directories[0].join(MANIFEST)).unwrap();
     fs::write(directories[0].join(REPORT), serde_json::to_vec(&report(&manifest)).unwrap()).unwrap();
     assert_eq!(read(&directories).from_report, 1);
+    // A large one is stored compressed.
+    let packed = zstd::encode_all(&fs::read(directories[0].join(REPORT)).unwrap()[..], 3).unwrap();
+    fs::remove_file(directories[0].join(REPORT)).unwrap();
+    fs::write(directories[0].join(format!("{REPORT}.zst")), packed).unwrap();
+    assert_eq!(read(&directories).from_report, 1);
 }

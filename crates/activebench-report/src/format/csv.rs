@@ -3,41 +3,48 @@
 //! A missing value is an empty field. Text that a spreadsheet would read as a formula gets a leading apostrophe;
 //! numbers never get one.
 
+use std::io;
+
 use activebench_model::report::JudgedRun;
 use activebench_model::table::{Table, Values};
 
-use super::{Format, Rendering};
+use super::{Format, Rendering, text};
 use crate::escape;
 use crate::tables::{RunTable, TABLES};
 
 /// Format `claims-csv`.
-pub(crate) static CLAIMS: Format = format("claims-csv", "claims.csv", &TABLES[0], |run| written(&(TABLES[0].of)(run)));
+pub(crate) static CLAIMS: Format =
+    format("claims-csv", "claims.csv", &TABLES[0], |run, to| write(&(TABLES[0].of)(run), to));
 /// Format `facts-csv`.
-pub(crate) static FACTS: Format = format("facts-csv", "facts.csv", &TABLES[1], |run| written(&(TABLES[1].of)(run)));
+pub(crate) static FACTS: Format =
+    format("facts-csv", "facts.csv", &TABLES[1], |run, to| write(&(TABLES[1].of)(run), to));
 /// Format `timeline-csv`.
 pub(crate) static TIMELINE: Format =
-    format("timeline-csv", "timeline.csv", &TABLES[2], |run| written(&(TABLES[2].of)(run)));
+    format("timeline-csv", "timeline.csv", &TABLES[2], |run, to| write(&(TABLES[2].of)(run), to));
 
 const fn format(
     name: &'static str,
     extension: &'static str,
     table: &'static RunTable,
-    render: fn(&JudgedRun) -> String,
+    write: fn(&JudgedRun, &mut dyn io::Write) -> io::Result<()>,
 ) -> Format {
-    Format { name, extension, shows_timelines: table.shows_timelines, rendering: Rendering::OfRuns(render) }
+    Format { name, extension, shows_timelines: table.shows_timelines, rendering: Rendering::OfRuns(write) }
+}
+
+/// Returns a table as CSV.
+pub(crate) fn written(table: &Table) -> String {
+    text(|to| write(table, to))
 }
 
 /// Writes a table as CSV.
-pub(crate) fn written(table: &Table) -> String {
-    const WHY: &str = "memory takes every row, and all columns are of one length";
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(table.columns.iter().map(|column| column.name.as_str())).expect(WHY);
+fn write(table: &Table, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    writer.write_record(table.columns.iter().map(|column| column.name.as_str()))?;
     let rows = table.columns.first().map_or(0, |column| column.values.len());
     for row in 0..rows {
-        writer.write_record(table.columns.iter().map(|column| field(&column.values, row))).expect(WHY);
+        writer.write_record(table.columns.iter().map(|column| field(&column.values, row)))?;
     }
-    let bytes = writer.into_inner().expect(WHY);
-    String::from_utf8(bytes).expect("it was made of text")
+    writer.flush()
 }
 
 fn field(values: &Values, row: usize) -> String {

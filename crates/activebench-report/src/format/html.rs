@@ -1,5 +1,7 @@
 //! `html`: a document as one self-contained page. It runs no script and fetches nothing.
 
+use std::io;
+
 use maud::{Markup, html};
 
 use super::{Format, Rendering};
@@ -11,7 +13,11 @@ use crate::page::Tone;
 
 /// Format `html`.
 pub(crate) static FORMAT: Format =
-    Format { name: "html", extension: "html", shows_timelines: true, rendering: Rendering::OfDocuments(render) };
+    Format { name: "html", extension: "html", shows_timelines: true, rendering: Rendering::OfDocuments(write) };
+
+fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    to.write_all(render(document, style).as_bytes())
+}
 
 fn render(document: &dyn Shown, _style: Style) -> String {
     let Content { title, head, sections, version } = &document.content(Room::Page);

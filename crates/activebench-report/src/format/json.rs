@@ -1,13 +1,15 @@
 //! `json`: a document for programs. An unknown value is `null`, never 0, and its key is never left out.
 
+use std::io;
+
 use super::{Format, Rendering};
 use crate::Style;
 use crate::document::Shown;
 
 /// Format `json`.
 pub(crate) static FORMAT: Format =
-    Format { name: "json", extension: "json", shows_timelines: false, rendering: Rendering::OfDocuments(render) };
+    Format { name: "json", extension: "json", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
 
-fn render(document: &dyn Shown, _style: Style) -> String {
-    document.json()
+fn write(document: &dyn Shown, _style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    document.write_json(to)
 }

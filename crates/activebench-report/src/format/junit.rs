@@ -9,6 +9,7 @@
 //! identity from run to run and has a history.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use activebench_model::claim::{Claim, SourceLine};
@@ -29,12 +30,12 @@ const LINES_QUOTED: usize = 40;
 
 /// Format `junit`.
 pub(crate) static FORMAT: Format =
-    Format { name: "junit", extension: "junit.xml", shows_timelines: false, rendering: Rendering::OfRuns(render) };
+    Format { name: "junit", extension: "junit.xml", shows_timelines: false, rendering: Rendering::OfRuns(write) };
 
-fn render(run: &JudgedRun) -> String {
+fn write(run: &JudgedRun, to: &mut dyn io::Write) -> io::Result<()> {
     let mut report = Report::new("activebench");
     report.add_test_suite(suite(run));
-    report.to_string().expect("writing to memory does not fail, and no text is one that XML cannot hold")
+    report.serialize(to).map_err(io::Error::other)
 }
 
 fn suite(run: &JudgedRun) -> TestSuite {

@@ -1,6 +1,8 @@
 //! `markdown`: a document for a ticket, in plain Markdown without HTML. Each section keeps an equal share of the limit
 //! and is cut between its lines.
 
+use std::io;
+
 use super::{Format, Rendering};
 use crate::Style;
 use crate::document::{Block, Line, Room, Shown, Table};
@@ -13,7 +15,11 @@ const GUARANTEED: usize = 900;
 
 /// Format `markdown`.
 pub(crate) static FORMAT: Format =
-    Format { name: "markdown", extension: "md", shows_timelines: false, rendering: Rendering::OfDocuments(render) };
+    Format { name: "markdown", extension: "md", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
+
+fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    to.write_all(render(document, style).as_bytes())
+}
 
 fn render(document: &dyn Shown, _style: Style) -> String {
     let content = document.content(Room::Ticket);

@@ -18,6 +18,7 @@
 mod log;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::finding::{Finding, Outcome, Severity};
@@ -59,12 +60,10 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'
 
 /// Format `sarif`.
 pub(crate) static FORMAT: Format =
-    Format { name: "sarif", extension: "sarif", shows_timelines: false, rendering: Rendering::OfRuns(render) };
+    Format { name: "sarif", extension: "sarif", shows_timelines: false, rendering: Rendering::OfRuns(write) };
 
-fn render(run: &JudgedRun) -> String {
-    let log = Log { schema: SCHEMA, version: "2.1.0", runs: vec![of(run)] };
-    let document = serde_json::to_string_pretty(&log).expect("it has text keys and no serialiser that fails");
-    escape::json(&document) + "\n"
+fn write(run: &JudgedRun, to: &mut dyn io::Write) -> io::Result<()> {
+    escape::write_json(&Log { schema: SCHEMA, version: "2.1.0", runs: vec![of(run)] }, to)
 }
 
 fn of(run: &JudgedRun) -> Run {

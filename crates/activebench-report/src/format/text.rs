@@ -1,5 +1,7 @@
 //! `text`: a document for a terminal. Section titles are left out: labels and headings say what follows.
 
+use std::io;
+
 use super::{Format, Rendering};
 use crate::Style;
 use crate::document::{Block, Dispensable, Room, Shown, Table};
@@ -7,7 +9,11 @@ use crate::page::{Page, Tone};
 
 /// Format `text`.
 pub(crate) static FORMAT: Format =
-    Format { name: "text", extension: "txt", shows_timelines: false, rendering: Rendering::OfDocuments(render) };
+    Format { name: "text", extension: "txt", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
+
+fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    to.write_all(render(document, style).as_bytes())
+}
 
 fn render(document: &dyn Shown, style: Style) -> String {
     let content = document.content(Room::Screen);
