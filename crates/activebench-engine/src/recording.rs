@@ -145,7 +145,7 @@ impl Recorder {
     /// Returns an error if the system refuses it.
     pub fn start() -> Result<Self, Failure> {
         let own_executable =
-            std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::Bug)?;
+            std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::CannotObserve)?;
         let observer = Observer::start(&own_executable).or_exit(ExitCode::CannotObserve)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
