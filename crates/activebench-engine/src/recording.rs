@@ -258,7 +258,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     {
         tool_files::restore(adapter, command, &files.kept, &mut terminal);
     }
-    let interrupted = outcome.child.stopped_by_us.is_some_and(|why| why != StopReason::TimedOut);
+    let interrupted = outcome.child.stopped_by_us.is_some_and(StopReason::ends_us);
     let mut incomplete = gathered(&mut writer, &outcome);
     incomplete.extend(files.unread);
     let links = files.links;

@@ -170,6 +170,9 @@ pub enum StopReason {
     /// It ran longer than `--timeout` allows.
     #[serde(rename = "timed out")]
     TimedOut,
+    /// It read from the terminal, or set it, and was stopped by the kernel: the terminal stays with activebench.
+    #[serde(rename = "stopped at the terminal")]
+    AtTerminal,
 }
 
 impl StopReason {
@@ -180,6 +183,15 @@ impl StopReason {
             StopReason::Terminated => "terminated",
             StopReason::HungUp => "hung up",
             StopReason::TimedOut => "timed out",
+            StopReason::AtTerminal => "stopped at the terminal",
+        }
+    }
+
+    /// Returns true if the user ended activebench, and not only this benchmark.
+    pub const fn ends_us(self) -> bool {
+        match self {
+            StopReason::Interrupted | StopReason::Terminated | StopReason::HungUp => true,
+            StopReason::TimedOut | StopReason::AtTerminal => false,
         }
     }
 }

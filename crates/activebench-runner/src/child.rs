@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getuid, kill_process_group, pidfd_open, set_child_subreaper, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getuid, kill_process_group, pidfd_open,
+    set_child_subreaper, waitid, waitpid,
 };
 use tokio::process::{Child, Command};
 
@@ -100,6 +101,17 @@ impl Suspended {
 
     pub(crate) fn interrupt_group(&self) {
         self.signal_group(Signal::INT);
+        // A stopped process handles it when it goes on.
+        self.signal_group(Signal::CONT);
+    }
+
+    /// Returns true if the kernel stopped the child because it read from the terminal, or set it.
+    pub(crate) fn is_stopped_at_terminal(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // A child that has ended, or was never stopped, has no such state.
+        let stopped = waitid(WaitId::PidFd(self.pidfd()), options).ok().flatten();
+        let signal = stopped.and_then(|status| status.stopping_signal());
+        [Signal::TTIN, Signal::TTOU].iter().any(|at_terminal| signal == Some(at_terminal.as_raw()))
     }
 
     pub(crate) fn kill_group(&self) {

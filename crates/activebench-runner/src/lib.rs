@@ -32,6 +32,8 @@ pub use output::{CapturedOutput, OutputLine, Stream};
 
 /// Time after which a child that was asked to end is killed.
 const GRACE: Duration = Duration::from_secs(5);
+/// Time after which a killed child counts as one that the kernel does not let end.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// Time that processes of the tree may outlive the tool before we continue without their end.
 const LINGER: Duration = Duration::from_secs(5);
 /// Time between two progress ticks.
@@ -176,11 +178,17 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
             () = sleep_until(kill_at), if status.is_none() => {
                 child.kill_group();
                 kill_at = far_off;
+                // The kernel may hold it in a system call that never ends.
+                give_up_at = Instant::now() + KILL_PATIENCE;
             }
             () = sleep_until(give_up_at) => break,
             () = sleep_until(read_at) => read_at = Instant::now() + watches.read(),
             _ = ticks.tick() => {
                 limits.read(child.pid());
+                if end.stopped_by_us.is_none() && status.is_none() && child.is_stopped_at_terminal() {
+                    hooks.notice("the benchmark asks at the terminal, which stays with activebench (hint: give it its input: `< FILE`)");
+                    stop(&child, &mut end, &mut kill_at, StopReason::AtTerminal, hooks);
+                }
                 hooks.tick(started.elapsed(), probe.live());
             }
         }
@@ -204,6 +212,9 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     if let Some(status) = status {
         end.exit_code = status.code();
         end.signal = status.signal();
+    }
+    if status.is_none() {
+        incomplete.push("the benchmark could not be killed: the kernel holds it in a system call".to_owned());
     }
     if let Some(why) = &end.stopped_by_us {
         incomplete.push(format!("the run was {why}"));

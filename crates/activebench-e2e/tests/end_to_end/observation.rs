@@ -225,6 +225,24 @@ fn a_killed_benchmark_is_a_failed_one_and_its_record_is_whole() {
 }
 
 #[test]
+fn a_benchmark_that_asks_at_the_terminal_is_ended_with_the_reason() {
+    needs!(beside: "script", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = volume.beside("run");
+    let inner = "dd if=/dev/zero of=f bs=64k count=10 2>&-; read answer";
+    let verify = format!("{} verify --out {} -- sh -c '{inner}'", binary().display(), run.display());
+    let mut command = Command::new("script");
+    let output = command.args(["--quiet", "--return", "--command", &verify, "/dev/null"]).current_dir(volume.path());
+    let output = output.output().expect("script runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("give it its input"), "{said}");
+    let manifest = std::fs::read(run.join("run.json")).expect("run.json");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert_eq!(manifest["child"]["stopped_by_us"], "stopped at the terminal", "{manifest:#}");
+}
+
+#[test]
 fn a_full_disk_below_the_record_keeps_what_fits_and_says_so() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 1024, "noatime");
