@@ -36,6 +36,8 @@ const STRIP_FLAGS: &[&str] = &[
 
 /// List of the sources' sums, beside the objects.
 const SUMS_FILE: &str = "sources.sha256";
+/// The object that observes. Its sum lies beside it and is compiled in: only this object is loaded.
+const OBSERVING: &str = "activebench.bpf.o";
 /// Flags for compiling the object; the paths are relative to the folder of the sources.
 const CLANG_FLAGS: &[&str] = &[
     "-target",
@@ -69,6 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         fs::write(&list, sha256_list::render(&sources.sums))
             .with_context(|| format!("cannot write {}", list.display()))?;
         remove_stale_objects(&prebuilt, &objects)?;
+        write_object_sum(&prebuilt)?;
         for object in objects {
             let path = prebuilt.join(object);
             let size = fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?.len();
@@ -91,6 +94,12 @@ fn check(sources: &Sources, prebuilt: &Path, options: &Options) -> Result<()> {
             "the kernel object is older than its sources: {} (hint: cargo xtask bpf, then commit both)",
             differences.join(", ")
         );
+    }
+    let sum = object_sum(prebuilt)?;
+    let recorded =
+        fs::read_to_string(sum_file(prebuilt)).context("cannot read the object's sum (hint: cargo xtask bpf)")?;
+    if recorded != sum {
+        bail!("{OBSERVING} is not the object whose sum is recorded beside it (hint: cargo xtask bpf, then commit)");
     }
     let compiler = Compiler::find(options)?;
     let folder = tempfile::Builder::new().prefix("activebench-bpf-").tempdir().context("cannot make a folder")?;
@@ -115,6 +124,22 @@ fn check(sources: &Sources, prebuilt: &Path, options: &Options) -> Result<()> {
         bail!("{} has no source any more (hint: cargo xtask bpf, then commit)", path.display());
     }
     Ok(())
+}
+
+fn sum_file(prebuilt: &Path) -> PathBuf {
+    prebuilt.join(format!("{OBSERVING}.sha256"))
+}
+
+/// Returns the list with the sum of the observing object.
+fn object_sum(prebuilt: &Path) -> Result<String> {
+    let path = prebuilt.join(OBSERVING);
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(sha256_list::render(&Sums::from([(OBSERVING.to_owned(), sha256_list::sum(&bytes))])))
+}
+
+fn write_object_sum(prebuilt: &Path) -> Result<()> {
+    let path = sum_file(prebuilt);
+    fs::write(&path, object_sum(prebuilt)?).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The C files of the kernel programs.

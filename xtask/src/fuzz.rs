@@ -1,14 +1,14 @@
-//! `cargo xtask fuzz`: feeds the adapters' parsers with input that no tool ever printed.
+//! `cargo xtask fuzz`: feeds every reader of foreign bytes what nobody ever wrote.
 //!
-//! The target is a workspace of its own, built by the stable compiler with libFuzzer's instrumentation. The first
-//! inputs are the fixtures. Further inputs that the fuzzer finds stay in cargo's target directory, and the next run
-//! continues from them.
+//! The targets are a workspace of its own (`fuzz`), built by the stable compiler with libFuzzer's instrumentation. The
+//! first inputs are fixtures and what the product itself writes. Further inputs that the fuzzer finds stay in cargo's
+//! target directory, and the next run continues from them. An input that ends in a panic, takes more than 256 MiB or
+//! more than ten seconds is a finding: it is kept as a file, and `--play` plays it again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use activebench_tools::ADAPTERS;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
@@ -19,42 +19,59 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-cov
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 /// Length of the longest input in bytes: no fixture is longer.
 const MOST_BYTES: usize = 64 << 10;
+/// Memory outside of Rust's allocator, the fuzzer's own included, in MiB. The target itself bounds the rest.
+const MOST_RESIDENT_MIB: u32 = 2048;
+/// Most seconds for one input.
+const MOST_SECONDS: u32 = 10;
+/// A file system in memory: some targets read files.
+const MEMORY: &str = "/dev/shm";
 
 /// Options of `cargo xtask fuzz`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The tools whose adapters are fed, by name; all when none is named
-    adapters: Vec<String>,
+    /// The targets that are fed, by name; all when none is named
+    targets: Vec<String>,
     /// How long each is fed, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Feed one target this file once, as it is
+    #[arg(long, value_name = "FILE")]
+    play: Option<PathBuf>,
+    /// List the targets
+    #[arg(long)]
+    list: bool,
 }
 
-/// Name of the target.
-const TARGET: &str = "adapter";
-/// The environment variable in which the target finds the adapter.
-const ADAPTER: &str = "ACTIVEBENCH_FUZZED_ADAPTER";
-
-/// Builds the target and runs it for each adapter for the given time.
+/// Builds the program and runs it for each target for the given time.
 ///
 /// # Errors
-/// When the target cannot be built or an adapter is not known. A parser's defect is not an error of the task: the task
+/// When the program cannot be built or a target is not known. A reader's defect is not an error of the task: the task
 /// names the input and ends with a failure.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let package = workspace::root().join("crates/activebench-tools/fuzz");
-    let known: Vec<&str> = ADAPTERS.iter().map(|adapter| adapter.name()).collect();
-    if let Some(unknown) = options.adapters.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("no adapter {unknown} (hint: one of {})", known.join(", "));
-    }
     let target_dir = workspace::target_dir()?.join("fuzz");
     let triple = host_triple()?;
-    build(&package, &target_dir, &triple)?;
+    build(&workspace::root().join("fuzz"), &target_dir, &triple)?;
+    let program = target_dir.join(&triple).join("release/target");
+    let known = names(&program)?;
+    if options.list {
+        known.iter().for_each(|name| println!("{name}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(unknown) = options.targets.iter().find(|name| !known.contains(name)) {
+        bail!("no target {unknown} (hint: one of {})", known.join(", "));
+    }
+    let samples = target_dir.join("samples");
+    sample(&samples)?;
+    let scene = Scene { program, samples, corpus: target_dir.join("corpus") };
+    if let Some(input) = &options.play {
+        let [name] = &options.targets[..] else { bail!("--play needs one target (hint: {})", known.join(", ")) };
+        let status = scene.command(name).arg(input).status().context("cannot run the target")?;
+        return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let mut failed = Vec::new();
-    let program = target_dir.join(&triple).join("release").join(TARGET);
-    let is_wanted = |name: &str| options.adapters.is_empty() || options.adapters.iter().any(|wanted| wanted == name);
-    for name in known.into_iter().filter(|name| is_wanted(name)) {
-        if !feed(name, &program, &target_dir.join("corpus").join(name), options.seconds)? {
-            failed.push(name);
+    for name in known.iter().filter(|name| options.targets.is_empty() || options.targets.contains(name)) {
+        if !scene.feed(name, options.seconds)? {
+            failed.push(name.as_str());
         }
     }
     if failed.is_empty() {
@@ -82,56 +99,90 @@ fn build(package: &Path, target_dir: &Path, triple: &str) -> Result<()> {
         .status()
         .context("cannot run cargo")?;
     if !status.success() {
-        bail!("the fuzz target cannot be built: cargo build ended with {status} (hint: a C++ compiler is needed)");
+        bail!("the fuzz targets cannot be built: cargo build ended with {status} (hint: a C++ compiler is needed)");
     }
     Ok(())
 }
 
-/// Runs the fuzzer; returns `true` when the parser passed.
-fn feed(name: &str, program: &Path, corpus: &Path, seconds: u32) -> Result<bool> {
-    let seeds = seed(name, corpus)?;
-    eprintln!("xtask: {name}: {seconds} s, from {seeds} fixtures");
-    let findings = corpus.with_file_name(format!("{name}-findings/"));
-    fs::create_dir_all(&findings).with_context(|| format!("cannot make {}", findings.display()))?;
-    let status = Command::new(program)
-        .env(ADAPTER, name)
-        .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-max_len={MOST_BYTES}"))
-        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"])
-        .arg(format!("-artifact_prefix={}/", findings.display()))
-        .arg(corpus)
-        .status()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    if !status.success() {
-        eprintln!("xtask: {name} failed; the input lies in {}", findings.display());
+/// Returns the names of the targets.
+fn names(program: &Path) -> Result<Vec<String>> {
+    let output = Command::new(program).env("ACTIVEBENCH_FUZZ_LIST", "1").output();
+    let output = output.with_context(|| format!("cannot run {}", program.display()))?;
+    let names: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    if names.is_empty() {
+        bail!("{} lists no targets", program.display());
     }
-    Ok(status.success())
+    Ok(names)
 }
 
-/// Writes an input for each fixture; returns their number.
-fn seed(name: &str, corpus: &Path) -> Result<usize> {
-    fs::create_dir_all(corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-    let folder = workspace::root().join("fixtures").join(name);
-    let mut cases: Vec<PathBuf> = match fs::read_dir(&folder) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect(),
-        Err(error) => bail!("cannot read {}: {error}", folder.display()),
-    };
-    cases.sort();
-    for case in &cases {
-        let read = |file: &str| fs::read(case.join(file)).unwrap_or_default();
-        let provenance = String::from_utf8_lossy(&read("provenance.toml")).into_owned();
-        let command = provenance.lines().find_map(|line| line.strip_prefix("command = ")).unwrap_or_default();
-        let command = command.trim_matches('"').as_bytes();
-        let printed = [command, &read("stdout.txt"), &read("stderr.txt")].join(&0);
-        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        fs::write(corpus.join(&name), &printed).context("cannot write a first input")?;
-        let others = fs::read_dir(case).with_context(|| format!("cannot read {}", case.display()))?;
-        for other in others.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
-            if !["provenance.toml", "stdout.txt", "stderr.txt"].contains(&other.as_str()) {
-                let input = [printed.as_slice(), &read(&other)].join(&0);
-                fs::write(corpus.join(format!("{name}-{other}")), input).context("cannot write a first input")?;
-            }
+/// Makes a stored run and its bundle, without root: the run is made up.
+fn sample(samples: &Path) -> Result<()> {
+    let product = workspace::build_product()?;
+    let context = || format!("cannot make samples in {}", samples.display());
+    if samples.exists() {
+        fs::remove_dir_all(samples).with_context(context)?;
+    }
+    fs::create_dir_all(samples).with_context(context)?;
+    let (run, bundle) = (samples.join("run"), samples.join("bundle.tar.zst"));
+    let mut recorded = Command::new(&product);
+    recorded.args(["__recorded", "--reads", "200", "--blocks", "256", "--orion-set", "40"]).arg(&run);
+    let mut bundled = Command::new(&product);
+    bundled.arg("bundle").arg(&run).arg("--out").arg(&bundle);
+    for command in [&mut recorded, &mut bundled] {
+        let output = command.output().with_context(context)?;
+        if !output.status.success() {
+            bail!("cannot make samples: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
     }
-    Ok(cases.len())
+    Ok(())
+}
+
+/// What every target needs.
+struct Scene {
+    program: PathBuf,
+    samples: PathBuf,
+    corpus: PathBuf,
+}
+
+impl Scene {
+    /// Returns the command that feeds a target what follows.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env("ACTIVEBENCH_FUZZ_TARGET", name).env("ACTIVEBENCH_FUZZ_SAMPLES", &self.samples);
+        if Path::new(MEMORY).is_dir() {
+            command.env("TMPDIR", MEMORY);
+        }
+        command.args([format!("-timeout={MOST_SECONDS}"), format!("-rss_limit_mb={MOST_RESIDENT_MIB}")]);
+        command
+    }
+
+    /// Runs the fuzzer; returns `true` when the reader passed.
+    fn feed(&self, name: &str, seconds: u32) -> Result<bool> {
+        let corpus = self.corpus.join(name);
+        let findings = self.corpus.join(format!("{name}-findings"));
+        for folder in [&corpus, &findings] {
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        let seeded = self.command(name).env("ACTIVEBENCH_FUZZ_SEEDS", &corpus).status();
+        if !seeded.context("cannot run the target")?.success() {
+            bail!("cannot write the first inputs of {name}");
+        }
+        eprintln!("xtask: {name}: {seconds} s");
+        let status = self
+            .command(name)
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-max_len={MOST_BYTES}"))
+            .args(["-print_final_stats=1", "-verbosity=0"])
+            .arg(format!("-artifact_prefix={}/", findings.display()))
+            .arg(&corpus)
+            .status()
+            .with_context(|| format!("cannot run {}", self.program.display()))?;
+        if !status.success() {
+            eprintln!(
+                "xtask: {name} failed; the input lies in {} (hint: cargo xtask fuzz {name} --play FILE)",
+                findings.display()
+            );
+        }
+        Ok(status.success())
+    }
 }

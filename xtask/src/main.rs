@@ -1,10 +1,11 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
-//! `buildtime`, `kernels`, `fuzz`.
+//! `buildtime`, `kernels`, `fuzz`, `attack`.
 //!
 //! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
 //! `cargo build` does not need it.
 
 mod apt_sources;
+mod attack;
 mod bpf;
 mod buildtime;
 mod demo;
@@ -59,8 +60,10 @@ enum Task {
     Buildtime(buildtime::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
     Kernels(kernels::Options),
-    /// Feed the adapters' parsers what no tool ever printed
+    /// Feed every reader of foreign bytes what nobody ever wrote
     Fuzz(fuzz::Options),
+    /// Play the attacks that SECURITY.md names, as root and an ordinary user
+    Attack(attack::Options),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Buildtime(options) => buildtime::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Attack(options) => attack::run(&options),
     };
     match outcome {
         Ok(code) => code,

@@ -6,6 +6,14 @@
 /// The built object: an ELF file that aya loads.
 pub static OBJECT: &[u8] = &aligned::OBJECT.0;
 
+/// The SHA-256 of [`OBJECT`] in lower-case hexadecimal, as `cargo xtask bpf` wrote it down when it built the object.
+pub const OBJECT_SHA256: &str = first_sum(include_str!("../prebuilt/activebench.bpf.o.sha256"));
+
+/// Returns the sum at the beginning of a list of `sha256sum`.
+const fn first_sum(list: &str) -> &str {
+    list.split_at(64).0
+}
+
 /// An object of programs that do nothing, named `sys_enter` and `sys_exit` like their
 /// hooks: the floor that the cost of observing is compared with.
 pub static EMPTY_PROGRAMS: &[u8] = &aligned::EMPTY_PROGRAMS.0;

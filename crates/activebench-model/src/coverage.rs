@@ -45,6 +45,10 @@ pub struct Coverage {
     /// end of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_programs: BTreeMap<String, String>,
+    /// The SHA-256 of the kernel programs' object that was loaded, in lower-case hexadecimal; `None` when none was, or
+    /// from an activebench that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_object_sha256: Option<String>,
 }
 
 /// The observer of a run.

@@ -30,6 +30,17 @@ pub enum ProbeError {
     /// Any other error of aya or the kernel.
     #[error("cannot load the kernel programs: {0}")]
     Load(String),
+    /// The object is not the one whose sum was recorded when it was built.
+    #[error(
+        "cannot load the kernel programs: their object has the SHA-256 {found}, the committed one has {expected} \
+         (hint: reinstall activebench; in a working copy, cargo xtask bpf)"
+    )]
+    OtherObject {
+        /// Its sum.
+        found: String,
+        /// The recorded sum.
+        expected: String,
+    },
     /// A map differs from the object's description: the object and this program do not match.
     #[error("cannot use map {map}: {why}")]
     Map {

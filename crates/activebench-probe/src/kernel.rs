@@ -12,6 +12,7 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
+use activebench_model::sha256;
 use activebench_probe_abi::{
     BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, UNDECODED_PATHS, bytes_of, syscalls,
 };
@@ -145,6 +146,8 @@ pub struct Probe {
     root: Option<TaskEvent>,
     sampler: Option<Sampler>,
     sampling: Sampling,
+    /// The SHA-256 of the object that was loaded.
+    object_sha256: String,
 }
 
 impl Probe {
@@ -156,6 +159,7 @@ impl Probe {
     /// kernel lacks is not an error: its status has the reason.
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
+        let object_sha256 = recognised(activebench_ebpf::OBJECT, activebench_ebpf::OBJECT_SHA256)?;
         let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
@@ -197,6 +201,7 @@ impl Probe {
             root: None,
             sampler: None,
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
+            object_sha256,
         };
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(*hook, programs, &btf)?;
@@ -413,6 +418,7 @@ impl Probe {
             payload: Some(payload.account()),
             steal_unread: None,
             linked_programs: BTreeMap::new(),
+            kernel_object_sha256: Some(self.object_sha256),
         };
         let stacks = symbols::resolve(&mut store.stacks);
         Observation::of(store, &payload, self.root, stacks, coverage)
@@ -521,6 +527,18 @@ impl Probe {
     }
 }
 
+/// Returns the sum of an object that is to be loaded.
+///
+/// # Errors
+/// When it is not the committed one: what the kernel runs would not be what its sources say.
+fn recognised(object: &[u8], expected: &str) -> Result<String, ProbeError> {
+    let found = sha256::of_bytes(object);
+    match found == expected {
+        true => Ok(found),
+        false => Err(ProbeError::OtherObject { found, expected: expected.to_owned() }),
+    }
+}
+
 /// Below this many bytes a reading never counts as too much, however small the ring.
 const LEAST_BEHIND: usize = 64 << 10;
 
@@ -565,4 +583,19 @@ fn give_back() {
 pub(crate) fn own_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_committed_object_is_loaded() {
+        use activebench_ebpf::{OBJECT, OBJECT_SHA256};
+        assert_eq!(recognised(OBJECT, OBJECT_SHA256).expect("the committed object"), OBJECT_SHA256);
+        let mut changed = OBJECT.to_vec();
+        changed[OBJECT.len() / 2] ^= 1;
+        let error = recognised(&changed, OBJECT_SHA256).expect_err("another object").to_string();
+        assert!(error.contains(OBJECT_SHA256) && error.contains("cargo xtask bpf"), "{error}");
+    }
 }

@@ -8,6 +8,8 @@ mod bpf_call;
 mod chunk_storage;
 mod empty_programs;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hidden_completions;
 mod hooks;
 mod kept_records;

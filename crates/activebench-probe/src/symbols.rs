@@ -26,7 +26,7 @@ const LONGEST_NAME: usize = 256;
 pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
     let kernel = table.kernel_module();
     let mut frames: Vec<Frame> = table.place_list.iter().map(|place| frame(*place, kernel)).collect();
-    let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
+    let symbolizer = symbolizer();
     for (module, places) in by_module(&table.place_list) {
         let names = match module {
             None => kernel_names(&symbolizer, &places),
@@ -41,6 +41,15 @@ pub(crate) fn resolve(table: &mut StackTable) -> Stacks {
         frames,
         stacks: table.stacks.iter().map(|stack| stack.to_vec()).collect(),
     }
+}
+
+fn symbolizer() -> Symbolizer {
+    Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build()
+}
+
+/// Returns the names of places in one file, as [`resolve`] finds them.
+pub(crate) fn names_in_file(module: &Module, places: &[(usize, u64)]) -> Vec<Option<String>> {
+    file_names(&symbolizer(), module, places)
 }
 
 fn frame(place: Place, kernel: ModuleId) -> Frame {

@@ -40,6 +40,8 @@ mod error;
 mod figures;
 mod folder;
 mod footer;
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod layout;
 mod panics;

@@ -5,13 +5,40 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use activebench_e2e::{binary, needs, rows, skip};
 use tempfile::TempDir;
 
-/// User and group `nobody`.
-const NOBODY: u32 = 65_534;
+/// The user who calls activebench.
+struct Person {
+    name: String,
+    uid: u32,
+    gid: u32,
+    home: String,
+    /// All their groups, as `id -G` prints them.
+    groups: String,
+}
+
+/// Returns the user that `ACTIVEBENCH_E2E_USER` names; `nobody` without it, whom every system has.
+fn person() -> &'static Person {
+    static PERSON: LazyLock<Person> = LazyLock::new(|| {
+        let name = std::env::var("ACTIVEBENCH_E2E_USER").unwrap_or_else(|_| "nobody".to_owned());
+        let users = fs::read_to_string("/etc/passwd").expect("a list of users");
+        let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let entry = entries.find(|entry| entry[0] == name).unwrap_or_else(|| panic!("no user {name}"));
+        let output = Command::new("id").args(["-G", &name]).output().expect("id runs");
+        Person {
+            uid: entry[2].parse().expect("a number"),
+            gid: entry[3].parse().expect("a number"),
+            home: entry[5].to_owned(),
+            groups: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            name,
+        }
+    });
+    &PERSON
+}
 
 /// The folder of a user without rights, and one beside it that only root can enter.
 struct Scene {
@@ -24,7 +51,7 @@ impl Scene {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("others may enter it");
         let scene = Self { folder };
         fs::create_dir(scene.users()).expect("a folder");
-        chown(scene.users(), Some(NOBODY), Some(NOBODY)).expect("it is given away");
+        chown(scene.users(), Some(person().uid), Some(person().gid)).expect("it is given away");
         fs::create_dir(scene.roots()).expect("a folder");
         fs::set_permissions(scene.roots(), Permissions::from_mode(0o700)).expect("it is closed");
         fs::write(scene.roots().join("secret"), SECRET).expect("a file");
@@ -50,7 +77,7 @@ impl Scene {
     /// Starts `sudo activebench verify`, called by the user in their folder.
     fn verify(&self, options: &[&str], command: &[&str]) -> Command {
         let mut verify = Command::new(binary());
-        verify.current_dir(self.users()).env("SUDO_USER", "nobody").args(["verify", "--quiet"]).args(options);
+        verify.current_dir(self.users()).env("SUDO_USER", &person().name).args(["verify", "--quiet"]).args(options);
         verify.arg("--").args(command).stdin(Stdio::null());
         verify
     }
@@ -63,7 +90,7 @@ impl Scene {
             for entry in fs::read_dir(&folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
                 let found = path.symlink_metadata().expect("it is there");
-                if found.uid() == 0 || found.is_file() && found.mode() & 0o6000 != 0 && found.uid() != NOBODY {
+                if found.uid() == 0 || found.is_file() && found.mode() & 0o6000 != 0 && found.uid() != person().uid {
                     gifts.push(path.clone());
                 }
                 if found.is_dir() {
@@ -102,15 +129,20 @@ fn the_benchmark_has_the_rights_of_its_user_and_no_more() {
     let told = scene.program("told.sh", "id -u; id -G; echo home=$HOME; cat /proc/self/status; ls -l /proc/self/fd");
     let output = scene.verify(&["--out", "run"], &[&told]).output().expect("activebench runs");
     let text = words(&output);
-    for expected in ["65534\n65534\n", "home=/nonexistent", "NoNewPrivs:\t1", "CapEff:\t0000000000000000"] {
+    let Person { uid, gid, home, groups, .. } = person();
+    let (identity, home) = (format!("{uid}\n{groups}\n"), format!("home={home}\n"));
+    for expected in [identity.as_str(), &home, "NoNewPrivs:\t1", "CapEff:\t0000000000000000"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("anon_inode:bpf") && !text.contains("bpf-"), "a descriptor of the kernel programs: {text}");
     let run = scene.users().join("run");
     let found = run.metadata().expect("a run directory");
-    assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (NOBODY, NOBODY, 0o700), "{text}");
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (*uid, *gid, 0o700), "{text}");
     assert_eq!(scene.gifts(), Vec::<PathBuf>::new(), "{text}");
     assert!(!rows(&run, "calls").is_empty(), "it was observed: {text}");
+    let committed = include_str!("../../../activebench-ebpf/prebuilt/activebench.bpf.o.sha256");
+    let sum = committed.split(' ').next().expect("a sum");
+    assert!(contains(&run, &format!("\"kernel_object_sha256\": \"{sum}\"")), "the object is named: {text}");
 }
 
 #[test]
@@ -195,7 +227,7 @@ fn without_its_recorder_a_benchmark_ends_with_all_its_processes() {
     let run = scene.users().join("run");
     assert!(waited(&|| recheck(&run).status.code() == Some(3)), "{}", words(&recheck(&run)));
     assert!(words(&recheck(&run)).contains("activebench was killed"), "{}", words(&recheck(&run)));
-    assert_eq!(run.join("run.json").metadata().expect("a manifest").uid(), NOBODY);
+    assert_eq!(run.join("run.json").metadata().expect("a manifest").uid(), person().uid);
     assert!(!rows(&run, "calls").is_empty(), "its calls are there");
 }
 
@@ -249,7 +281,7 @@ fn a_closed_pipe_or_terminal_costs_nothing_but_the_words() {
         let out = format!("run-{number}");
         let line = format!("({} verify --out {out} -- {job}; echo $? >code) {closed}", binary().display());
         let mut shell = Command::new("sh");
-        shell.args(["-c", &line]).current_dir(scene.users()).env("SUDO_USER", "nobody").stdin(Stdio::null());
+        shell.args(["-c", &line]).current_dir(scene.users()).env("SUDO_USER", &person().name).stdin(Stdio::null());
         shell.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("the shell runs");
         let code = fs::read_to_string(scene.users().join("code")).expect("an exit code");
         assert!(matches!(code.trim(), "0" | "1" | "3"), "{closed}: exit {code}");
@@ -271,7 +303,11 @@ fn with_capabilities_a_user_observes_their_own_processes_and_the_recorder_has_no
     }
     let told = scene.program("told.sh", "cat /proc/self/status /proc/$PPID/status");
     let mut verify = Command::new(&program);
-    verify.current_dir(scene.users()).uid(NOBODY).gid(NOBODY).args(["verify", "--quiet", "--out", "run", "--", &told]);
+    verify
+        .current_dir(scene.users())
+        .uid(person().uid)
+        .gid(person().gid)
+        .args(["verify", "--quiet", "--out", "run", "--", &told]);
     let output = verify.stdin(Stdio::null()).output().expect("activebench runs");
     let text = words(&output);
     assert_eq!(text.matches("CapPrm:\t0000000000000000").count(), 2, "{text}");

@@ -1,32 +1,55 @@
-//! The body of the fuzz target: parses a command line, the tool's output, and a file that the tool wrote. The
-//! environment names the adapter.
+//! The adapters' parsers, a target each: a command line, the tool's output, and a file that the tool wrote.
 //!
 //! The input consists of four pieces separated by NUL bytes: the command line (words between blanks),
-//! standard output, standard error, the content of a file that the tool wrote. `cargo xtask fuzz`
-//! makes the first inputs from the fixtures.
-
-use std::sync::LazyLock;
+//! standard output, standard error, the content of a file that the tool wrote.
 
 use activebench_model::activity::Activity;
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
-use activebench_tools::{Adapter, adapter_by_name, phases_of};
+use activebench_tools::{ADAPTERS, Adapter, phases_of};
 
-/// The environment variable that names the adapter.
-const NAME: &str = "ACTIVEBENCH_FUZZED_ADAPTER";
+use super::{Seeds, Target, entries, fixtures, name_of};
 
-static ADAPTER: LazyLock<&dyn Adapter> = LazyLock::new(|| {
-    let name = std::env::var(NAME).unwrap_or_else(|error| panic!("{NAME}: {error}"));
-    adapter_by_name(&name).unwrap_or_else(|| panic!("{NAME}: no adapter for {name}"))
-});
+/// Returns a target for each adapter.
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |adapter: &&'static dyn Adapter| {
+        let adapter = *adapter;
+        Target::new(
+            adapter.name(),
+            move |_| Box::new(move |input| parse(adapter, input)),
+            move |_| seeds(adapter.name()),
+        )
+    };
+    ADAPTERS.iter().map(target).collect()
+}
+
+/// Returns an input for each fixture, and one for each file that its tool wrote.
+fn seeds(tool: &str) -> Seeds {
+    let mut seeds = Vec::new();
+    for case in entries(&fixtures().join(tool)).into_iter().filter(|path| path.is_dir()) {
+        // A stream that is not there was empty, or is that of another case.
+        let read = |file: &str| std::fs::read(case.join(file)).unwrap_or_default();
+        let provenance = String::from_utf8_lossy(&read("provenance.toml")).into_owned();
+        let command = provenance.lines().find_map(|line| line.strip_prefix("command = ")).unwrap_or_default();
+        let command = command.trim_matches('"').as_bytes();
+        let printed = [command, &read("stdout.txt"), &read("stderr.txt")].join(&0);
+        let name = name_of(&case);
+        for other in entries(&case).iter().map(|path| name_of(path)) {
+            if !["provenance.toml", "stdout.txt", "stderr.txt"].contains(&other.as_str()) {
+                seeds.push((format!("{name}-{other}"), [printed.as_slice(), &read(&other)].join(&0)));
+            }
+        }
+        seeds.push((name, printed));
+    }
+    seeds
+}
 
 /// Parses an input as the adapter's tool would have written it.
 ///
 /// # Panics
 /// Panics if the adapter does, or if it claims something absent: text that is not a number, a line that the
-/// output does not have, two claims of one name. Also if the environment names no adapter.
-pub fn parse(input: &[u8]) {
-    let adapter = *ADAPTER;
+/// output does not have, two claims of one name.
+fn parse(adapter: &dyn Adapter, input: &[u8]) {
     let mut pieces = input.splitn(4, |byte| *byte == 0);
     let mut piece = || pieces.next().unwrap_or_default();
     let words = String::from_utf8_lossy(piece()).into_owned();
