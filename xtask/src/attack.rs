@@ -1,4 +1,4 @@
-//! `cargo xtask attack`: plays every attack that `SECURITY.md` names, as root, with an ordinary user to attack with.
+//! `cargo xtask attack`: plays every attack that `SECURITY.md` names, as root, as an ordinary user who is made for it.
 //!
 //! The page is the list: each of its sentences names the test that plays it. In addition a stored run is changed in
 //! 10,000 ways. A test that cannot run here is shown as skipped, and is not a passed one.
@@ -14,10 +14,10 @@ use crate::{process, workspace};
 
 /// The page with the sentences.
 const PAGE: &str = "SECURITY.md";
-/// The user that is made where there is none.
+/// The user that is made for the attacks, and removed at the end.
 const USER: &str = "activebench-attack";
-/// Numbers of ordinary users (`UID_MIN` and `UID_MAX` of login.defs).
-const ORDINARY: std::ops::RangeInclusive<u32> = 1000..=60_000;
+/// Exit code of useradd(8) when the user exists: an interrupted run left it.
+const EXISTS: i32 = 9;
 /// The test that changes a run in 10,000 ways, as its binary names it.
 const MUTATIONS: &str = "many_runs_from_strangers_do_no_harm";
 
@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let page = fs::read_to_string(workspace::root().join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     let attacks = attacks(&page);
     let product = workspace::build_with_tests().context("the tests do not build")?;
-    let user = User::find_or_make()?;
+    let user = User::make()?;
     let folder = tempfile::Builder::new().prefix("activebench-attack-").tempdir().context("cannot make a folder")?;
     let skipped = folder.path().join("skipped");
     fs::write(&skipped, "").context("cannot write the list of skipped tests")?;
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         let mut command = workspace::cargo();
         command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests", "--"]).args(arguments);
         command.env("ACTIVEBENCH_BIN", &product).env("ACTIVEBENCH_SKIP_LOG", &skipped);
-        command.env("ACTIVEBENCH_E2E_USER", &user.name).env_remove("RUST_TEST_THREADS");
+        command.env("ACTIVEBENCH_E2E_USER", USER).env_remove("RUST_TEST_THREADS");
         let output = command.output().context("cannot run cargo test")?;
         let mut counter = Counter::default();
         counter.feed(&output.stdout);
@@ -74,6 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         held &= outcome.is_harmless();
         println!("{:width$}  {outcome}", attack.name);
     }
+    drop(user);
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -141,48 +142,28 @@ fn outcome(test: &str, tally: &Tally, log: &str) -> Outcome {
     }
 }
 
-/// An ordinary user; one that was made is removed again.
-struct User {
-    name: String,
-    is_ours: bool,
-}
+/// The user who attacks: removed when dropped.
+struct User;
 
 impl User {
-    fn find_or_make() -> Result<Self> {
-        let users = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
-        if let Some(name) = ordinary(&users) {
-            eprintln!("the attacks are played as the user {name}");
-            return Ok(Self { name: name.to_owned(), is_ours: false });
-        }
-        eprintln!("no ordinary user: making {USER}, who is removed at the end");
+    fn make() -> Result<Self> {
+        eprintln!("making the user {USER}, who attacks and is removed at the end");
         let made = Command::new("useradd").args(["--no-create-home", "--shell", "/bin/sh", USER]).output();
-        let made = made.context("cannot run useradd")?;
-        if !made.status.success() {
-            bail!("cannot make the user {USER}: {}", String::from_utf8_lossy(&made.stderr).trim());
+        let made = made.context("cannot run useradd (hint: `apt-get install passwd`)")?;
+        match made.status.success() || made.status.code() == Some(EXISTS) {
+            true => Ok(Self),
+            false => bail!("cannot make the user {USER}: {}", String::from_utf8_lossy(&made.stderr).trim()),
         }
-        Ok(Self { name: USER.to_owned(), is_ours: true })
     }
 }
 
 impl Drop for User {
     fn drop(&mut self) {
-        if !self.is_ours {
-            return;
-        }
-        match Command::new("userdel").arg(&self.name).output() {
-            Ok(output) if output.status.success() => eprintln!("removed the user {}", self.name),
-            _ => eprintln!("cannot remove the user {0} (hint: userdel {0})", self.name),
+        match Command::new("userdel").arg(USER).output() {
+            Ok(output) if output.status.success() => eprintln!("removed the user {USER}"),
+            _ => eprintln!("cannot remove the user {USER} (hint: userdel {USER})"),
         }
     }
-}
-
-/// Returns the first ordinary user of a list like `/etc/passwd`.
-fn ordinary(users: &str) -> Option<&str> {
-    users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let (name, number) = (fields.next()?, fields.nth(1)?);
-        ORDINARY.contains(&number.parse().ok()?).then_some(name)
-    })
 }
 
 #[cfg(test)]
@@ -210,12 +191,5 @@ mod tests {
         assert_eq!(outcome("skipped", &tally, log), Outcome::Skipped("not root".to_owned()));
         assert_eq!(outcome("broken", &tally, log), Outcome::Broken);
         assert_eq!(outcome("absent", &tally, log), Outcome::NotRun);
-    }
-
-    #[test]
-    fn an_ordinary_user_is_neither_root_nor_nobody() {
-        let system = "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n";
-        assert_eq!(ordinary(system), None);
-        assert_eq!(ordinary(&format!("{system}somebody:x:1000:1000::/home/somebody:/bin/sh\n")), Some("somebody"));
     }
 }

@@ -89,7 +89,7 @@ macro_rules! needs {
 }
 
 /// Largest number of tests that run beside each other.
-pub const BESIDE_AT_ONCE: usize = 3;
+pub const BESIDE_AT_ONCE: usize = 4;
 
 /// Running tests, and those that wait to run beside others.
 #[derive(Debug)]
