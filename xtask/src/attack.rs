@@ -53,7 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         let mut counter = Counter::default();
         counter.feed(&output.stdout);
         let tally = counter.finish();
-        if tally.failed > 0 || !output.status.success() {
+        // A binary with its own harness takes one filter only, and refuses the list; a test that did not run is told below.
+        if tally.failed > 0 {
             eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         }
         Ok::<Tally, anyhow::Error>(tally)

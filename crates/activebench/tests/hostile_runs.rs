@@ -118,7 +118,7 @@ fn resealed(run: &Path) {
     let Ok(Ok(mut manifest)) = fs::read(run.join(MANIFEST)).map(|bytes| serde_json::from_slice::<Value>(&bytes)) else {
         return;
     };
-    if let Some(sums) = manifest["sha256"].as_object_mut() {
+    if let Some(sums) = manifest.get_mut("sha256").and_then(Value::as_object_mut) {
         let is_plain =
             |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() < 1 << 30);
         sums.retain(|name, _| run.join(name).symlink_metadata().is_ok());
