@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -43,12 +43,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A raw device that is not in use.
 #[derive(Clone, Debug)]
 pub struct Unused {
-    /// As the user named it.
-    pub path: PathBuf,
-    /// What tells it from every device that has its name or number later.
+    /// Its node and number, and what tells it from every device that has them later.
     pub pin: Pin,
-    /// Its number.
-    pub number: DeviceNumber,
     /// Its size.
     pub size_bytes: u64,
     /// Name of the whole disk if this is a partition.
@@ -111,7 +107,7 @@ pub fn unused(device: &Path) -> Result<Unused, Failure> {
             error.context(format!("cannot determine the content of {}: it is not written", device.display()))
         })
         .or_exit(ExitCode::Usage)?;
-    Ok(Unused { path: device.to_owned(), pin, number, size_bytes, partition_of, discards, holds })
+    Ok(Unused { pin, size_bytes, partition_of, discards, holds })
 }
 
 /// Tells a device from every other that has its name or number later.
@@ -138,13 +134,14 @@ fn without_users_of_other_paths(device: &Path, pin: &Pin) -> Result<(), Failure>
 impl Unused {
     /// Returns what is lost when it is written, a line each: its identity, other paths to it, what it holds.
     pub fn words(&self, identity: &str) -> Vec<String> {
-        let mut lines = vec![format!("{}: {}, {}", self.path.display(), identity, Quantity::bytes(self.size_bytes))];
+        let mut lines =
+            vec![format!("{}: {}, {}", self.pin.node.display(), identity, Quantity::bytes(self.size_bytes))];
         let paths = self.pin.other_paths(&Roots::default());
         if !paths.is_empty() {
             let names: Vec<String> = paths.into_iter().map(|(name, _)| name).collect();
             lines.push(format!("  the same unit is also {}", names.join(", ")));
         }
-        lines.push(match (&self.holds, ends_are_zero(&self.path)) {
+        lines.push(match (&self.holds, ends_are_zero(&self.pin.node)) {
             (Some(what), _) => format!("  it holds {what}, which is lost"),
             (None, Ok(true)) => "  its first and last MiB are zeros".to_owned(),
             (None, Ok(false)) => "  no signature is known on it, and its first or last MiB holds data".to_owned(),
@@ -334,8 +331,8 @@ pub fn openable(device: &Path, identity: &Identity, writes: bool) -> Result<(), 
 /// Returns an error if the command names other devices, or names none although all of its words are understood.
 pub fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure> {
     let Named { all, whole, .. } = named(command);
-    let shown = device.path.display();
-    if all.contains_key(&device.number) {
+    let shown = device.pin.node.display();
+    if all.contains_key(&device.pin.number) {
         return Ok(());
     }
     if all.is_empty() && !whole {
@@ -356,6 +353,8 @@ pub fn is_repeated(device: &Unused, command: &CommandLine) -> Result<(), Failure
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -382,7 +381,6 @@ mod tests {
     #[test]
     fn the_device_that_is_prepared_is_the_one_that_is_measured() {
         let device = Unused {
-            path: PathBuf::from("/dev/sdc"),
             pin: Pin {
                 node: PathBuf::from("/dev/sdc"),
                 number: DeviceNumber::new(4000, 7),
@@ -390,7 +388,6 @@ mod tests {
                 unit: None,
                 sectors: None,
             },
-            number: DeviceNumber::new(4000, 7),
             size_bytes: 1 << 20,
             partition_of: None,
             discards: None,

@@ -45,9 +45,9 @@ pub fn prepare(
             say!("{words}");
         }
     };
-    let command = preconditioning(&device.path);
+    let command = preconditioning(&device.pin.node);
     find_program(&OsString::from(&command[0]))?;
-    let shown = device.path.display();
+    let shown = device.pin.node.display();
     if let Some(disk) = &device.partition_of {
         // The contents of the rest of the disk affect the figures as much.
         return Err(Failure::new(
@@ -60,8 +60,8 @@ pub fn prepare(
     }
     let other = identity(observing.user.as_deref())?;
     if let Some(identity) = &other {
-        let writes = named(measured).written.contains_key(&device.number);
-        device_guard::openable(&device.path, identity, writes)?;
+        let writes = named(measured).written.contains_key(&device.pin.number);
+        device_guard::openable(&device.pin.node, identity, writes)?;
     }
     still_it(device)?;
     let purge = purge(device);
@@ -115,8 +115,8 @@ pub fn prepare(
         None => say("preconditioned, and what of it reached the device was not seen whole"),
     }
     Ok(Some(Preparation {
-        device: device.path.display().to_string(),
-        number: device.number,
+        device: device.pin.node.display().to_string(),
+        number: device.pin.number,
         size_bytes: device.size_bytes,
         purge,
         preconditioning: Preconditioning { command, written_bytes, directory: DIRECTORY.to_owned(), sha256 },
@@ -145,7 +145,7 @@ fn preconditioning(device: &Path) -> Vec<String> {
 
 /// Checks that the device is still the one that may be written.
 fn still_it(device: &Unused) -> Result<(), Failure> {
-    let differs = |why| anyhow!("{} {why}: nothing was written", device.path.display());
+    let differs = |why| anyhow!("{} {why}: nothing was written", device.pin.node.display());
     device.pin.check(&Roots::default()).map_err(|why| Failure::new(ExitCode::Usage, differs(why)))
 }
 
@@ -154,7 +154,7 @@ fn purge(device: &Unused) -> Option<Purge> {
     if device.discards == Some(false) {
         return Some(Purge::Not { why: "it takes no discards".to_owned() });
     }
-    match Command::new("blkdiscard").arg(&device.path).output() {
+    match Command::new("blkdiscard").arg(&device.pin.node).output() {
         Ok(output) if output.status.success() => Some(Purge::Discard),
         Ok(output) if output.status.signal().is_some() => None,
         Ok(output) => {

@@ -19,7 +19,7 @@ use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopRe
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
-use activebench_report::escape::terminal as terminal_text;
+use activebench_report::escape::terminal;
 use activebench_runner::{CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
@@ -189,7 +189,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
         // The last look before anything is written; the stub looks again when it opens the device.
         confinement
             .check()
-            .map_err(|why| Failure::new(ExitCode::Usage, anyhow!("{}: nothing was run", terminal_text(&why))))?;
+            .map_err(|why| Failure::new(ExitCode::Usage, anyhow!("{}: nothing was run", terminal(&why))))?;
     }
     let identity = identity(observing.user.as_deref())?.filter(|identity| identity.uid != getuid().as_raw());
     let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;

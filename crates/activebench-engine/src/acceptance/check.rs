@@ -17,6 +17,7 @@ use anyhow::{Context, anyhow};
 
 use super::vetting::{installed_program, is_in_target, way_out};
 use super::{Agreed, unusable};
+use crate::benchmarks::install_hint;
 use crate::device_guard;
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::named_devices::{Devices, named, number_of};
@@ -215,7 +216,11 @@ fn ready(benchmark: &Benchmark, target: &Target, pin: Option<&Pin>, sizes: &Size
         let hint = format!("the first word is one of {}: no shell and no other program starts it", listed(&known));
         return Err(fault(message, &hint));
     };
-    let program = installed_program(name).map_err(|why| fault(why, "install it from a package of this system"))?;
+    let from_package = || match name.contains('/') {
+        true => "write its name alone".to_owned(),
+        false => install_hint(name),
+    };
+    let program = installed_program(name).map_err(|why| fault(why, &from_package()))?;
     let vetted = adapter.vetted(&command.argv);
     if let Some(word) = vetted.refused.first() {
         return Err(fault(format!("{} may do more than I/O on the target: {word}", adapter.name()), VETTED));

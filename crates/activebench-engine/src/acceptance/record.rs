@@ -50,9 +50,6 @@ pub struct RecordedSuite {
 /// Returns an error if nothing was recorded.
 pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, Failure> {
     let checked = check::check(agreed)?;
-    for ready in &checked.benchmarks {
-        recording::find_program(&ready.command.argv[0].clone().into())?;
-    }
     Confinement::is_possible().context("cannot keep the benchmarks to the target").or_exit(ExitCode::CannotObserve)?;
     let confirmed = confirmed(request, agreed);
     let request = &Request { destroy: confirmed.as_deref(), ..*request };

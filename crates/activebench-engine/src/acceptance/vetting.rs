@@ -1,7 +1,7 @@
 //! What an acceptance file, which a stranger may have written, may name: an installed tool, and files of the target.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -51,13 +51,18 @@ pub(super) fn installed_program(name: &str) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// Returns the reason why that cannot be told.
-pub(super) fn way_out(folder: &Path) -> Result<Option<PathBuf>, String> {
+pub(super) fn way_out(whole: &Path) -> Result<Option<PathBuf>, String> {
     let told = |path: &Path, error: std::io::Error| format!("cannot look at {}: {error}", path.display());
-    let own = std::fs::metadata(folder).map_err(|error| told(folder, error))?.dev();
-    let mut open = vec![folder.to_owned()];
+    let own = std::fs::metadata(whole).map_err(|error| told(whole, error))?.dev();
+    let mut open = vec![whole.to_owned()];
     let mut seen = 0_u64;
     while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).map_err(|error| told(&folder, error))? {
+        let entries = match std::fs::read_dir(&folder) {
+            // Who may not list a folder, as `lost+found`, may check all the same. Root, who records, looks into it.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && folder != whole => continue,
+            entries => entries.map_err(|error| told(&folder, error))?,
+        };
+        for entry in entries {
             let path = entry.map_err(|error| told(&folder, error))?.path();
             let metadata = std::fs::symlink_metadata(&path).map_err(|error| told(&path, error))?;
             let kind = metadata.file_type();
@@ -82,6 +87,7 @@ const MOST_ENTRIES: u64 = 1_000_000;
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use activebench_detect::acceptance::Placed;
 
@@ -123,6 +129,26 @@ mod tests {
             let told = installed_program(name).expect_err(name);
             assert!(told.contains(why), "{name}: {told}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_only_root_may_list_is_passed_over_by_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let private = folder.path().join("lost+found");
+        fs::create_dir(&private).expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its owner may");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0)).expect("its owner may");
+        let path = folder.path().to_owned();
+        // Only this thread becomes another user.
+        let seen = std::thread::spawn(move || {
+            if rustix::process::getuid().is_root() {
+                let nobody = rustix::process::Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("root may");
+            }
+            assert!(fs::read_dir(path.join("lost+found")).is_err());
+            (way_out(&path), way_out(&path.join("lost+found")).is_err())
+        });
+        assert_eq!(seen.join().expect("no panic"), (Ok(None), true));
     }
 
     #[test]

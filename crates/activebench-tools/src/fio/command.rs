@@ -47,46 +47,69 @@ pub(super) struct Command {
     pub(super) ends_in_files: bool,
 }
 
+/// A part of fio's command line.
+pub(super) enum Given<'a> {
+    /// An option as it is written, which one that is, and its value; without value where it takes none or none follows.
+    Option { word: &'a str, name: Name, value: Option<&'a str> },
+    /// `--`: every later word is a job file.
+    EndOfOptions,
+    /// A job file.
+    File(&'a str),
+}
+
+/// Returns the parts of `argv`, whose first word is fio itself, in order.
+pub(super) fn given(argv: &[String]) -> impl Iterator<Item = Given<'_>> {
+    let mut words = argv.iter().skip(1).map(String::as_str).peekable();
+    let mut ends_in_files = false;
+    std::iter::from_fn(move || {
+        let word = words.next()?;
+        if word == "--" && !ends_in_files {
+            ends_in_files = true;
+            return Some(Given::EndOfOptions);
+        }
+        let option = word.strip_prefix("--").map(|option| (option, 2));
+        let option = option.or_else(|| word.strip_prefix('-').map(|option| (option, 1)));
+        let Some((option, dashes)) = option.filter(|(option, _)| !option.is_empty() && !ends_in_files) else {
+            return Some(Given::File(word));
+        };
+        let (written, attached) = match option.split_once('=') {
+            Some((written, value)) => (written, Some(value)),
+            None => (option, None),
+        };
+        let name = names::of_command_line(written, dashes);
+        let takes_next = match name {
+            Name::Own(_, takes) | Name::Job(_, takes) => takes == Takes::Value,
+            // It may take the next word as its value, but not another option.
+            Name::Unknown => words.peek().is_some_and(|next| !next.starts_with('-')),
+        };
+        let value = match attached {
+            None if takes_next => words.next(),
+            attached => attached,
+        };
+        Some(Given::Option { word, name, value })
+    })
+}
+
 impl Command {
     /// Parses `argv`, whose first word is fio itself.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut command = Command { formats: "normal".to_owned(), known: argv.len() > 1, ..Command::default() };
         let mut current: Option<JobOptions> = None;
-        let mut words = argv.iter().skip(1).peekable();
-        while let Some(word) = words.next() {
-            let option = word.strip_prefix("--").map(|option| (option, 2));
-            let option = option.or_else(|| word.strip_prefix('-').map(|option| (option, 1)));
-            let option = option.filter(|(option, _)| !option.is_empty() && !command.ends_in_files);
-            let Some((option, dashes)) = option else {
-                match word.as_str() {
-                    "--" if !command.ends_in_files => command.ends_in_files = true,
-                    _ => command.files.push(word.clone()),
+        for given in given(argv) {
+            match given {
+                Given::File(file) => command.files.push(file.to_owned()),
+                Given::EndOfOptions => command.ends_in_files = true,
+                Given::Option { name: Name::Own(name, _), value, .. } => {
+                    command.read_own(name, value.map(str::to_owned));
                 }
-                continue;
-            };
-            let (written, mut value) = match option.split_once('=') {
-                Some((written, value)) => (written, Some(value.to_owned())),
-                None => (option, None),
-            };
-            let name = names::of_command_line(written, dashes);
-            let takes_next = match name {
-                Name::Own(_, takes) | Name::Job(_, takes) => takes == Takes::Value,
-                // It may take the next word as its value, but not another option.
-                Name::Unknown => words.peek().is_some_and(|next| !next.starts_with('-')),
-            };
-            if value.is_none() && takes_next {
-                value = words.next().cloned();
-            }
-            match name {
-                Name::Own(name, _) => command.read_own(name, value),
-                Name::Job("name", _) => {
+                Given::Option { name: Name::Job("name", _), value, .. } => {
                     command.jobs.extend(current.take());
-                    current = command.begin(&value.unwrap_or_default());
+                    current = command.begin(value.unwrap_or_default());
                 }
-                Name::Job(name, _) => {
-                    current.as_mut().unwrap_or(&mut command.globals).set(name, value.as_deref().unwrap_or("1"));
+                Given::Option { name: Name::Job(name, _), value, .. } => {
+                    current.as_mut().unwrap_or(&mut command.globals).set(name, value.unwrap_or("1"));
                 }
-                Name::Unknown => {
+                Given::Option { word, name: Name::Unknown, .. } => {
                     let why = format!("the option {word} is not known");
                     current.as_mut().unwrap_or(&mut command.globals).miss(&why);
                 }

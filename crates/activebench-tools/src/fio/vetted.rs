@@ -1,6 +1,7 @@
 //! The options of fio that ask for I/O on the named files alone.
 
-use super::names::{self, Name, Takes};
+use super::command::{Given, given};
+use super::names::Name;
 use crate::vetted::Vetted;
 
 /// Options of fio itself.
@@ -55,36 +56,22 @@ const WITH_SLASHES: &[&str] = &["description", "bssplit", "random_distribution"]
 /// Reads `argv`, whose first word is fio itself.
 pub(super) fn vetted(argv: &[String]) -> Vetted {
     let mut vetted = Vetted::default();
-    let mut words = argv.iter().skip(1);
-    while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").map(|option| (option, 2));
-        let option = option.or_else(|| word.strip_prefix('-').map(|option| (option, 1)));
-        let Some((option, dashes)) = option.filter(|(option, _)| !option.is_empty()) else {
-            vetted.refuse(word, "a job file is not part of the command; its jobs can be options");
-            continue;
-        };
-        let (written, attached) = match option.split_once('=') {
-            Some((written, value)) => (written, Some(value)),
-            None => (option, None),
-        };
-        let name = names::of_command_line(written, dashes);
-        let (Name::Own(_, takes) | Name::Job(_, takes)) = name else {
-            vetted.refuse_unlisted(word);
-            continue;
-        };
-        let value = match attached {
-            None if takes == Takes::Value => words.next().map_or("", String::as_str),
-            attached => attached.unwrap_or(""),
-        };
-        match name {
-            Name::Own(name, _) if OWN.contains(&name) => {}
-            Name::Job(name, _) if JOB.split_whitespace().any(|listed| listed == name) => {
-                read(&mut vetted, word, name, value);
+    for given in given(argv) {
+        match given {
+            Given::Option { name: Name::Own(name, _), .. } if OWN.contains(&name) => {}
+            Given::Option { word, name: Name::Job(name, _), value } if is_listed(name) => {
+                read(&mut vetted, word, name, value.unwrap_or_default());
             }
-            _ => vetted.refuse_unlisted(word),
+            Given::Option { word, .. } => vetted.refuse_unlisted(word),
+            Given::File(word) => vetted.refuse(word, "a job file is not part of the command; its jobs can be options"),
+            Given::EndOfOptions => vetted.refuse_unlisted("--"),
         }
     }
     vetted
+}
+
+fn is_listed(name: &str) -> bool {
+    JOB.split_whitespace().any(|listed| listed == name)
 }
 
 fn read(vetted: &mut Vetted, word: &str, name: &str, value: &str) {
@@ -122,6 +109,7 @@ pub(super) fn escaped(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names;
     use super::*;
 
     fn told(words: &str) -> Vetted {
