@@ -137,7 +137,7 @@ mod tests {
         let private = folder.path().join("lost+found");
         fs::create_dir(&private).expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its owner may");
-        fs::set_permissions(&private, fs::Permissions::from_mode(0)).expect("its owner may");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o000)).expect("its owner may");
         let path = folder.path().to_owned();
         // Only this thread becomes another user.
         let seen = std::thread::spawn(move || {
