@@ -55,14 +55,26 @@ fn compiled_again(first: &Builds, then: &Builds) -> Vec<String> {
     lines
 }
 
+/// Returns names and versions of the third-party crates that become a part of a program, which those that only procedural
+/// macros and build scripts use do not: cargo compiles the latter for link-time optimisation, and again where the
+/// selection uses them in a program too.
+fn linked(selection: &[&str], edges: &str) -> BTreeSet<String> {
+    builds(&[selection, &["--edges", edges]].concat()).into_keys().collect()
+}
+
 #[test]
 fn what_the_demo_compiled_is_not_compiled_again_for_the_tests() {
     let tests = builds(&["--workspace", "--edges", "normal,build,dev"]);
+    let linked_in_tests = linked(&["--workspace"], "normal,dev,no-proc-macro");
     for package in ["xtask", "activebench"] {
         let alone = builds(&["--package", package, "--edges", "normal,build"]);
         assert!(alone.len() > 20, "{package} has only {} third-party crates", alone.len());
         let again = compiled_again(&alone, &tests);
         assert!(again.is_empty(), "{package} (hint: name them in crates/activebench-features/Cargo.toml): {again:#?}");
+        let linked = linked(&["--package", package], "normal,no-proc-macro");
+        let of_macros: Vec<&String> =
+            alone.keys().filter(|name| !linked.contains(*name) && linked_in_tests.contains(*name)).collect();
+        assert!(of_macros.is_empty(), "{package} uses these in macros alone (the same hint): {of_macros:#?}");
     }
 }
 

@@ -14,7 +14,7 @@ use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
-use activebench_record::{Mismatch, RunReader, without_panic};
+use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::execution::{self, Executed, Invocation};
 use anyhow::{Context, anyhow};
@@ -142,13 +142,13 @@ fn several_measurements(manifest: &Manifest) -> Option<String> {
     })
 }
 
-/// Returns the note on a run without a seal.
-fn unsealed(directory: &Path) -> String {
-    format!(
-        "run.json of {} has no seal (run.json.sha256): an earlier activebench recorded the run, or the seal was removed. \
-         Nothing shows that run.json is the one that was recorded",
+/// Tells that a manifest has no seal.
+pub(crate) fn say_unsealed(directory: &Path, manifest: &str, seal: &str) {
+    say!(
+        "{manifest} of {} has no seal ({seal}): an earlier activebench recorded it, or the seal was removed. \
+         Nothing shows that {manifest} is the one that was recorded",
         terminal(&directory.display().to_string())
-    )
+    );
 }
 
 /// Judges a run whose manifest may differ from the stored one in its choices.
@@ -172,7 +172,7 @@ fn judge_unguarded(
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
     if !reader.is_sealed() {
-        say!("{}", unsealed(reader.directory()));
+        say_unsealed(reader.directory(), MANIFEST, SEAL);
     }
     // What is not as recorded is left out, and its rows count as lost.
     let checked = reader.checked();

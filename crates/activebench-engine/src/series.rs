@@ -16,7 +16,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, JudgedSeries, RunOfSeries, SeriesManifest, Until};
-use activebench_record::{RunReader, read_series, write_series};
+use activebench_record::{RunReader, SERIES_MANIFEST, SERIES_SEAL, StoredSeries, read_series, write_series};
 use activebench_report::escape::terminal;
 use anyhow::{Context, anyhow};
 
@@ -186,9 +186,6 @@ fn is_enough(until: Until, runs: &[RunOfSeries], thresholds: &Thresholds, quiet:
     so_far.reached || steadiness.is_empty()
 }
 
-/// The file that makes a directory one of a series.
-pub const MANIFEST: &str = "series.json";
-
 /// Judges a stored series again, with its runs; `None` if the directory is not that of a series. Reports call the
 /// directory `shown`.
 pub fn stored(directory: &Path, shown: &Path, choose: impl Fn(&mut Choices)) -> Result<Option<JudgedSeries>, Failure> {
@@ -210,7 +207,12 @@ pub fn judged_each(
     preconditioning: Option<Each<'_>>,
     timelines: judge::Timelines,
 ) -> Result<Option<JudgedSeries>, Failure> {
-    let Some(mut manifest) = read_series(directory).or_exit(ExitCode::Usage)? else { return Ok(None) };
+    let Some(StoredSeries { mut manifest, is_sealed }) = read_series(directory).or_exit(ExitCode::Usage)? else {
+        return Ok(None);
+    };
+    if !is_sealed {
+        judge::say_unsealed(directory, SERIES_MANIFEST, SERIES_SEAL);
+    }
     choose(&mut manifest.choices);
     let thresholds = thresholds::of(&manifest.choices).or_exit(ExitCode::Usage)?;
     let judged_run = |name: &str, reader: &RunReader, choose: &dyn Fn(&mut Choices), each: Each<'_>| {

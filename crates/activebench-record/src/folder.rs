@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::RecordError;
-use crate::layout::{is_inside, most_bytes};
+use crate::layout::{KEPT_PAYLOAD, is_inside, most_bytes};
 use crate::storage::{Stopped, Storage};
 
 /// Tries for a temporary name that nobody has: each is random.
@@ -230,7 +230,9 @@ impl RunFolder {
     /// Creates a file that is not there yet. When the writing stops half-way, the bytes written so far stay.
     pub(crate) fn create(&self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let file = self.resolve(name, flags, NEW_FILE);
+        // What was written may be anybody's data: it stays its owner's also where the directory is shared.
+        let mode = if name == KEPT_PAYLOAD { OWNERS_FILE } else { NEW_FILE };
+        let file = self.resolve(name, flags, mode);
         let mut file = File::from(file.map_err(|error| Stopped { written: 0, source: error.into() })?);
         let mut written = 0;
         while written < bytes.len() {
@@ -328,6 +330,8 @@ impl RunFolder {
 
 /// Permissions of a new file before the umask.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
+/// Permissions of a new file for its owner alone.
+const OWNERS_FILE: Mode = Mode::from_raw_mode(0o600);
 /// Permissions of a new directory before the umask.
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 

@@ -20,10 +20,9 @@ use crate::derived;
 use crate::error::RecordError;
 use crate::figures::{FIGURES, FigureRow, RUN_COLUMN, VERSION, VERSION_COLUMN, rows, rows_of_table};
 use crate::folder::RunFolder;
-use crate::layout::MANIFEST;
+use crate::layout::{MANIFEST, RUN};
 use crate::panics::without_panic;
 use crate::part::{frame_of_bytes, frame_of_rows};
-use crate::reader::check_seal;
 
 use from_report::RECHECK;
 
@@ -170,7 +169,7 @@ fn load(directory: &Path, schema: &Schema, filter: &FigureFilter) -> Result<Load
     if head.unfinished {
         return Err("it was never finished".to_owned());
     }
-    check_seal(&folder, &manifest).map_err(|error| error.to_string())?;
+    RUN.check(&folder, &manifest).map_err(|error| error.to_string())?;
     let run_sha256 = sha256::of_bytes(&manifest);
     let path = directory.join(FIGURES);
     let table = match bounded(FIGURES)? {

@@ -1,6 +1,7 @@
 //! Names of the files of a run directory, and which of them are computed from the others.
 
 use crate::figures::FIGURES;
+use crate::seal::Sealed;
 
 /// One of the tool's files in the run directory.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -18,6 +19,12 @@ pub const TOTALS: &str = "totals.json";
 pub const MANIFEST: &str = "run.json";
 /// The file with the manifest's SHA-256, a line as `sha256sum` writes and checks it.
 pub const SEAL: &str = "run.json.sha256";
+pub(crate) const RUN: Sealed = Sealed { manifest: MANIFEST, seal: SEAL };
+/// The file that makes a directory one of a series.
+pub const SERIES_MANIFEST: &str = "series.json";
+/// The file with its SHA-256; older series have none.
+pub const SERIES_SEAL: &str = "series.json.sha256";
+pub(crate) const SERIES: Sealed = Sealed { manifest: SERIES_MANIFEST, seal: SERIES_SEAL };
 /// The file of the kept samples of what was written.
 pub const KEPT_PAYLOAD: &str = "payload.bin";
 /// The list of the files that the tool read or wrote.
@@ -49,9 +56,9 @@ pub(crate) const OUTPUT_BYTES: u64 = 256 << 20;
 /// Maximum bytes that are read of a file into memory. A stranger's file may state any size.
 pub(crate) fn most_bytes(name: &str) -> u64 {
     match name.strip_suffix(COMPRESSED).unwrap_or(name) {
-        SEAL => 4 << 10,
+        SEAL | SERIES_SEAL => 4 << 10,
         // 100,000 parts of a table, each with its sum.
-        MANIFEST | "series.json" | TOTALS => 16 << 20,
+        MANIFEST | SERIES_MANIFEST | TOTALS => 16 << 20,
         STACKS | "report.json" => 64 << 20,
         _ if name.ends_with(".parquet") => TABLE_BYTES,
         _ => OUTPUT_BYTES,

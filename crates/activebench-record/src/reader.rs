@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::RecordError;
 use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{
-    COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, SEAL, STACKS, TOTALS, is_derived, is_inside,
+    COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
 };
 use crate::part::{Table, decode, stated_rows};
 use crate::tables::CallClass;
-use crate::writer::{json, seal_of};
+use crate::writer::json;
 
 /// A stored run. Its files are opened through one descriptor, and the bytes of each are compared with the manifest
 /// before they are parsed.
@@ -158,7 +158,7 @@ impl RunReader {
         if head.unfinished {
             return Err(RecordError::Unfinished { path: directory.to_owned() });
         }
-        let is_sealed = check_seal(&folder, &bytes)?;
+        let is_sealed = RUN.check(&folder, &bytes)?;
         let manifest: Manifest = parse(&path, &bytes)?;
         for name in manifest.sha256.keys() {
             if !is_inside(name) {
@@ -407,20 +407,6 @@ impl RunReader {
 
     fn read_part<R: Table>(&self, name: &str) -> Result<Vec<R>, RecordError> {
         decode(&self.directory().join(name), self.evidence(name)?)
-    }
-}
-
-/// Returns `true` if the manifest has a seal.
-///
-/// # Errors
-/// When the seal states another sum than the manifest has.
-pub(crate) fn check_seal(folder: &RunFolder, manifest: &[u8]) -> Result<bool, RecordError> {
-    let Some(seal) = folder.read(SEAL)? else { return Ok(false) };
-    let expected = seal_of(manifest);
-    let sum = |line: &str| line.split_ascii_whitespace().next().map(str::to_owned);
-    match sum(&String::from_utf8_lossy(&seal)) == sum(&expected) {
-        true => Ok(true),
-        false => Err(RecordError::BrokenSeal { path: folder.path().join(MANIFEST), seal: SEAL }),
     }
 }
 

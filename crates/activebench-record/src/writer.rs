@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::RunReader;
 use crate::error::RecordError;
 use crate::folder::{EntryKind, RunFolder};
-use crate::layout::{FILES, KeptFile, MANIFEST, SEAL, is_derived, is_inside};
+use crate::layout::{FILES, KeptFile, MANIFEST, RUN, SEAL, is_derived, is_inside};
 use crate::part::{ROWS_PER_PART, Table, encode};
 use crate::storage::{Stopped, Storage};
 use crate::tables::Row;
@@ -173,7 +173,7 @@ impl RunWriter {
         let directory = folder.path();
         let mut placeholder = format!("{{\"format\":{FORMAT},\"unfinished\":true}}\n").into_bytes();
         placeholder.resize(RESERVED_BYTES, b' ');
-        for (name, bytes) in [(MANIFEST, placeholder), (SEAL, seal_of(b"").into_bytes())] {
+        for (name, bytes) in [(MANIFEST, placeholder), (SEAL, RUN.of(b"").into_bytes())] {
             let failed = |Stopped { source, .. }| RecordError::Create { path: directory.join(name), source };
             storage.create(name, &bytes).map_err(failed)?;
         }
@@ -283,7 +283,7 @@ impl RunWriter {
         }
         let bytes = json(MANIFEST, &manifest)?;
         // The seal first: until the manifest is there the run counts as unfinished, whatever the seal states.
-        let sealed = seal_of(&bytes);
+        let sealed = RUN.of(&bytes);
         for (name, bytes) in [(SEAL, sealed.as_bytes()), (MANIFEST, &bytes)] {
             if self.storage.replace(name, bytes).is_err() {
                 // There is no room for a second file: this uses the room of the placeholder.
@@ -348,11 +348,6 @@ impl RunWriter {
     }
 }
 
-/// Returns the seal of a manifest: a line as `sha256sum run.json` prints it.
-pub(crate) fn seal_of(manifest: &[u8]) -> String {
-    format!("{}  {MANIFEST}\n", sha256::of_bytes(manifest))
-}
-
 pub(crate) fn json<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Vec<u8>, RecordError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| RecordError::Encode { name: name.to_owned(), why: error.to_string() })?;
@@ -405,7 +400,7 @@ mod tests {
     fn writer_on(directory: &Path, room: usize, may_replace: bool) -> RunWriter {
         fs::create_dir_all(directory.join("events")).unwrap();
         let folder = RunFolder::open(directory).unwrap();
-        let room = RESERVED_BYTES + seal_of(b"").len() + room;
+        let room = RESERVED_BYTES + RUN.of(b"").len() + room;
         RunWriter::with_storage(&folder, Box::new(Full { disk: folder.clone(), room, may_replace }), 100).unwrap()
     }
 

@@ -290,6 +290,64 @@ fn a_closed_pipe_or_terminal_costs_nothing_but_the_words() {
     }
 }
 
+/// The capabilities that the recipes of docs/rights.md grant, as `setpriv` takes them.
+const GRANTED: &str = "-all,+bpf,+perfmon,+sys_ptrace";
+
+/// Runs `activebench verify` behind other words, as a recipe of docs/rights.md does; returns what it and the status of
+/// the benchmark and of the recorder say.
+fn verified_behind(scene: &Scene, words: &[String]) -> String {
+    let program = scene.users().join("activebench");
+    fs::copy(binary(), &program).expect("a copy");
+    let told = scene.program("told.sh", "cat /proc/self/status /proc/$PPID/status");
+    let mut verify = Command::new(&words[0]);
+    verify.args(&words[1..]).arg(&program).args(["verify", "--quiet", "--out", "run", "--", &told]);
+    let output = verify.current_dir(scene.users()).stdin(Stdio::null()).output().expect("setpriv runs");
+    let text = self::words(&output);
+    assert!(!rows(&scene.users().join("run"), "calls").is_empty(), "it was observed: {text}");
+    text
+}
+
+#[test]
+fn samples_of_what_was_written_are_for_their_owner() {
+    needs!(beside: "sh");
+    let scene = Scene::new();
+    let words = ["verify", "--quiet", "--payload", "keep", "--out", "run", "--", "sh", "-c", "echo text > x"];
+    let output = Command::new(binary()).args(words).current_dir(scene.roots()).output().expect("activebench runs");
+    let file = fs::metadata(scene.roots().join("run/payload.bin"));
+    let file = file.unwrap_or_else(|error| panic!("no samples ({error}): {}", self::words(&output)));
+    assert_eq!(file.mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_service_observes_with_three_capabilities_and_its_benchmark_has_none() {
+    needs!(beside: "sh", "setpriv");
+    let scene = Scene::new();
+    let words = [
+        "setpriv".to_owned(),
+        format!("--reuid={}", person().uid),
+        format!("--regid={}", person().gid),
+        "--clear-groups".to_owned(),
+        format!("--inh-caps={GRANTED}"),
+        format!("--ambient-caps={GRANTED}"),
+        format!("--bounding-set={GRANTED}"),
+        "--no-new-privs".to_owned(),
+    ];
+    let text = verified_behind(&scene, &words);
+    assert_eq!(text.matches("CapPrm:\t0000000000000000").count(), 2, "{text}");
+}
+
+#[test]
+fn a_container_observes_with_three_capabilities() {
+    needs!(beside: "sh", "setpriv", "unshare");
+    let scene = Scene::new();
+    // In a container of which root has no more rights, its files are root's.
+    chown(scene.users(), Some(0), Some(0)).expect("root may");
+    let namespaces = ["unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--mount-proc", "setpriv"];
+    let mut words = Vec::from(namespaces.map(str::to_owned));
+    words.extend([format!("--inh-caps={GRANTED}"), format!("--bounding-set={GRANTED}")]);
+    verified_behind(&scene, &words);
+}
+
 #[test]
 fn with_capabilities_a_user_observes_their_own_processes_and_the_recorder_has_none() {
     needs!(beside: "sh", "setcap");

@@ -8,7 +8,7 @@ use activebench_detect::acceptance::Benchmark;
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, SeriesManifest};
-use activebench_record::write_series;
+use activebench_record::{SERIES_MANIFEST, write_series};
 use activebench_report::escape::terminal;
 use activebench_runner::Confinement;
 use anyhow::{Context, anyhow};
@@ -219,7 +219,7 @@ impl Suite<'_> {
     /// result.
     fn not_recorded(&self, benchmark: &Benchmark, ready: &Ready, out: &Path, why: &str) -> Result<(), Failure> {
         let directory = out.join(&ready.name);
-        if directory.join(series::MANIFEST).is_file() {
+        if directory.join(SERIES_MANIFEST).is_file() {
             return Ok(());
         }
         std::fs::create_dir_all(&directory)

@@ -7,7 +7,7 @@ use activebench_detect::acceptance::{Benchmark, Ran, Recorded, RunEvidence, Sett
 use activebench_model::acceptance::{Acceptance, AcceptanceMark, AgreedFile};
 use activebench_model::command::CommandLine;
 use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
-use activebench_record::{EntryKind, RunFolder, RunReader, read_series};
+use activebench_record::{EntryKind, RunFolder, RunReader, StoredSeries, read_series};
 use anyhow::{Context, anyhow};
 
 use super::check::target_as_written;
@@ -34,7 +34,7 @@ struct OfRuns {
     directory: PathBuf,
     shown: PathBuf,
     folders: Vec<String>,
-    manifest: SeriesManifest,
+    stored: StoredSeries,
 }
 
 /// The runs and series that were found on disk.
@@ -135,6 +135,10 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
         let shown = found.shown.display();
         notes.push(format!("run.json of {shown} has no seal: nothing shows that it is the one that was recorded"));
     }
+    for series in evidence.series.iter().filter(|series| !series.stored.is_sealed) {
+        let shown = series.shown.display();
+        notes.push(format!("series.json of {shown} has no seal: nothing shows that it is the one that was recorded"));
+    }
     let words = ["activebench", "accept"].map(str::to_owned).into_iter();
     let paths = std::iter::once(&agreed.path).chain(named).map(|path| path.display().to_string());
     let setting = Setting {
@@ -180,11 +184,11 @@ impl Evidence {
     fn gather_series(&mut self, directory: &Path, shown: &Path, above: &[String]) -> Result<(), Failure> {
         let mut folders = above.to_vec();
         folders.extend(name_of(shown));
-        let Some(manifest) = read_series(directory).or_exit(ExitCode::Usage)? else {
+        let Some(stored) = read_series(directory).or_exit(ExitCode::Usage)? else {
             return self.gather_run(directory, shown, folders);
         };
-        let place = self.series(directory, shown, folders.clone(), manifest)?;
-        for name in self.series[place].manifest.runs.clone() {
+        let place = self.series(directory, shown, folders.clone(), stored)?;
+        for name in self.series[place].stored.manifest.runs.clone() {
             self.add(directory, &name, &shown.join(&name), folders.clone(), Some(place))?;
         }
         Ok(())
@@ -194,15 +198,16 @@ impl Evidence {
     fn gather_run(&mut self, directory: &Path, shown: &Path, mut folders: Vec<String>) -> Result<(), Failure> {
         let whole = canonical(directory)?;
         let above = match whole.parent() {
-            Some(above) => read_series(above).or_exit(ExitCode::Usage)?.map(|manifest| (above, manifest)),
+            Some(above) => read_series(above).or_exit(ExitCode::Usage)?.map(|stored| (above, stored)),
             None => None,
         };
-        let listed = above.filter(|(_, manifest)| name_of(&whole).is_some_and(|name| manifest.runs.contains(&name)));
+        let listed =
+            above.filter(|(_, stored)| name_of(&whole).is_some_and(|name| stored.manifest.runs.contains(&name)));
         let place = match listed {
-            Some((above, manifest)) => {
+            Some((above, stored)) => {
                 let shown = shown.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 folders.extend(name_of(shown));
-                Some(self.series(above, shown, folders.clone(), manifest)?)
+                Some(self.series(above, shown, folders.clone(), stored)?)
             }
             None => None,
         };
@@ -215,13 +220,13 @@ impl Evidence {
         directory: &Path,
         shown: &Path,
         folders: Vec<String>,
-        manifest: SeriesManifest,
+        stored: StoredSeries,
     ) -> Result<usize, Failure> {
         let directory = canonical(directory)?;
         if let Some(place) = self.series.iter().position(|known| known.directory == directory) {
             return Ok(place);
         }
-        self.series.push(OfRuns { directory, shown: shown.to_owned(), folders, manifest });
+        self.series.push(OfRuns { directory, shown: shown.to_owned(), folders, stored });
         Ok(self.series.len() - 1)
     }
 
@@ -259,12 +264,12 @@ impl Evidence {
 
     /// Returns why a series is incomplete here: it was not run to its end, or not all of its runs were named.
     fn short(&self, series: &OfRuns) -> Vec<String> {
-        let runs = &series.manifest.runs;
+        let runs = &series.stored.manifest.runs;
         let is_missing = |name: &&String| !self.directories.contains(&series.directory.join(name));
         let missing = runs.iter().filter(is_missing).count();
         let left_out =
             format!("{missing} of {} runs of the series {} are left out", runs.len(), series.shown.display());
-        series.manifest.incomplete.iter().cloned().chain((missing > 0).then_some(left_out)).collect()
+        series.stored.manifest.incomplete.iter().cloned().chain((missing > 0).then_some(left_out)).collect()
     }
 }
 
@@ -283,7 +288,7 @@ impl Found {
 
 impl OfRuns {
     fn belongs_to(&self, benchmark: &str) -> bool {
-        belongs_to(self.manifest.choices.acceptance.as_ref(), &self.folders, benchmark)
+        belongs_to(self.stored.manifest.choices.acceptance.as_ref(), &self.folders, benchmark)
     }
 }
 

@@ -12,7 +12,8 @@ use activebench_model::finding::{Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Redaction;
 use activebench_record::{
-    EntryKind, MANIFEST as RUN_MANIFEST, Mismatch, RecordError, RunFolder, RunReader, SEAL, is_derived,
+    EntryKind, MANIFEST as RUN_MANIFEST, Mismatch, RecordError, RunFolder, RunReader, SEAL, SERIES_MANIFEST,
+    SERIES_SEAL, is_derived,
 };
 use anyhow::anyhow;
 
@@ -56,7 +57,10 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
     gathered.sources.extend(preconditioning.sources);
     let (kind, verdict, exit_code) = match of_series {
         Some(judged) => {
-            gathered.stored(RUN, &folder, series::MANIFEST, None);
+            gathered.stored(RUN, &folder, SERIES_MANIFEST, None);
+            if folder.kind(SERIES_SEAL).or_exit(ExitCode::Usage)?.is_some() {
+                gathered.stored(RUN, &folder, SERIES_SEAL, None);
+            }
             for (name, bytes) in series::reports(&judged) {
                 gathered.given(RUN, &name, bytes);
             }

@@ -29,7 +29,7 @@ pub(super) fn copied(directory: &Path, named: &[String], original: Whole) -> Res
     // The runs have the same names as in the bundle: `run`, `run/1`.
     let below = |name: &str| name.strip_prefix(RUN).unwrap_or(name).trim_start_matches('/').to_owned();
     let series = match original.described.kind {
-        BundleKind::Series => read_series(directory).or_exit(ExitCode::Usage)?,
+        BundleKind::Series => read_series(directory).or_exit(ExitCode::Usage)?.map(|stored| stored.manifest),
         BundleKind::Run | BundleKind::WithAdvice => None,
     };
     // The preconditioning first: the runs state its SHA-256.

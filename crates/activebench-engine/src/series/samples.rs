@@ -63,6 +63,6 @@ pub(crate) fn prepared_series(change: &dyn Fn(u32, Preparation) -> Option<Prepar
 
 /// Takes the preconditioning out of `series.json`.
 pub(crate) fn forget_preconditioning(directory: &Path) {
-    let manifest = read_series(directory).expect("it is read").expect("a series");
+    let manifest = read_series(directory).expect("it is read").expect("a series").manifest;
     write_series(directory, &SeriesManifest { preconditioning: None, ..manifest }).expect("it is written");
 }

@@ -50,7 +50,7 @@ fn look(folder: &Path, depth: usize, found: &mut Found) {
         return;
     }
     let preconditioning = match read_series(folder) {
-        Ok(series) => series.and_then(|series| series.preconditioning).map(|name| folder.join(name)),
+        Ok(series) => series.and_then(|series| series.manifest.preconditioning).map(|name| folder.join(name)),
         Err(error) => {
             found.left_out.push((folder.to_owned(), error.to_string()));
             None

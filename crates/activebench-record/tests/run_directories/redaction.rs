@@ -205,7 +205,7 @@ fn a_copied_series_finds_its_runs_and_its_preconditioning() {
     redactor.learn_given(&Given { named, ..Given::default() });
     redactor.finish();
     copy_series(&redactor, &series, folder.path()).unwrap();
-    let copy = read_series(folder.path()).unwrap().unwrap();
+    let copy = read_series(folder.path()).unwrap().unwrap().manifest;
     assert_eq!((&copy.runs, &copy.preconditioning), (&series.runs, &series.preconditioning));
     assert!(!copy.incomplete[0].contains("preconditioning"), "{:?}", copy.incomplete);
 }

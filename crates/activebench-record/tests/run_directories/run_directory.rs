@@ -605,10 +605,21 @@ fn a_series_is_read_as_it_was_written_and_a_damaged_one_is_named() {
         incomplete: vec!["interrupted".to_owned()],
     };
     write_series(folder.path(), &manifest).expect("it is written");
-    assert_eq!(read_series(folder.path()).expect("it is read"), Some(manifest.clone()));
+    let stored = read_series(folder.path()).expect("it is read").expect("a series");
+    assert_eq!((&stored.manifest, stored.is_sealed), (&manifest, true));
+    write_series(folder.path(), &manifest).expect("it grows");
+
+    // One changed word is noticed; without a seal, that there is none.
+    let at = |name: &str| folder.path().join(name);
+    let text = fs::read_to_string(at("series.json")).expect("it is there");
+    fs::write(at("series.json"), text.replace("interrupted", "uneventful!")).expect("it is changed");
+    let error = read_series(folder.path()).expect_err("it is not the sealed one");
+    assert!(matches!(error, RecordError::BrokenSeal { .. }), "{error}");
+    fs::remove_file(at("series.json.sha256")).expect("it is there");
+    assert!(!read_series(folder.path()).expect("it is read").expect("a series").is_sealed);
 
     let check = |text: &str, part: &str| {
-        fs::write(folder.path().join("series.json"), text).expect("it is written");
+        fs::write(at("series.json"), text).expect("it is written");
         let error = read_series(folder.path()).expect_err("it is damaged").to_string();
         assert!(error.contains(part), "{error}");
     };
