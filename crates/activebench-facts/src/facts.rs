@@ -162,7 +162,7 @@ pub fn resolve_phases(
         whole.feed_sum(sum);
     }
     whole.close();
-    let (inserted, inserted_in_run) = inserted::read(source, &index, &phases, &parts, &totals)?;
+    let (inserted, inserted_in_run) = inserted::read(source, &index, &phases, &totals)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());

@@ -15,7 +15,7 @@ use super::latency::{Latencies, LatencyNames};
 use super::record_losses::CACHE_HOOK;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
-use super::syncs::{Sync, SyncLog, lies_in, written_range};
+use super::syncs::{Sync, SyncLog};
 use super::tally::{PartTally, Tally, TouchedBlocks};
 use super::windows::end_of;
 
@@ -287,7 +287,7 @@ impl View<'_> {
         // Two parts can belong to one pass: its mappings count once.
         let mut passes: Vec<&Pass> = Vec::new();
         for part in &self.phase.parts {
-            passes.extend(self.index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns)));
+            passes.extend(self.index.passes_at(part, part.start_ns));
         }
         passes.sort_unstable_by_key(|pass| std::ptr::from_ref(*pass));
         passes.dedup_by_key(|pass| std::ptr::from_ref(*pass));
@@ -320,7 +320,7 @@ impl View<'_> {
         }
         let limit = self.limits.get(&(self.number, part.file)).copied().unwrap_or(u64::MAX);
         let synced = tally.last_cached_write_ns.and_then(|written_ns| {
-            self.syncs.first_covering(part.file, written_ns, limit, written_range(self.index, part))
+            self.syncs.first_covering(part.file, written_ns, limit, self.index.written_range(part))
         });
         synced.max(tally.last_through_write_ns).map(Ok)
     }
@@ -368,15 +368,12 @@ impl View<'_> {
             let lived = |task: &&Task| {
                 task.start_ns <= part.start_ns && task.end_ns.is_none_or(|end_ns| end_ns >= end_of(part))
             };
-            let is_worker = |task: &&Task| {
-                if Some(part.tgid) == root || part.tids.iter().any(|tid| *tid != part.tgid) {
-                    // Threads of one process: all but its first thread.
-                    task.tgid == part.tgid && task.tid != task.tgid && part.tids.contains(&task.tid)
-                } else {
-                    task.tid == part.tgid
-                }
-            };
-            workers.extend(self.activity.tasks.iter().filter(is_worker).filter(lived));
+            let is_threaded = Some(part.tgid) == root || part.tids.iter().any(|tid| *tid != part.tgid);
+            let tids = if is_threaded { &part.tids[..] } else { &[part.tgid] };
+            let tasks = tids.iter().flat_map(|tid| self.index.tasks_of(*tid)).copied();
+            // Threads of one process: all but its first thread.
+            let is_worker = |task: &&Task| !is_threaded || task.tgid == part.tgid && task.tid != task.tgid;
+            workers.extend(tasks.filter(is_worker).filter(lived));
         }
         let Some(start_ns) = workers.iter().map(|task| task.start_ns).min() else {
             return missing("the pass has no worker tasks".to_owned());

@@ -1,6 +1,6 @@
 //! A phase's facts from the block layer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::call::FileId;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -66,8 +66,13 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
     let mut files = HashMap::new();
     let mut all = HashSet::new();
     let mut why_none = None;
+    let mut over_ns: BTreeMap<FileId, u64> = BTreeMap::new();
     for part in &phase.parts {
-        let devices = match devices_of(&manifest.host, part.file) {
+        let over = over_ns.entry(part.file).or_default();
+        *over = end_of(part).max(part.last_data_ns).max(*over);
+    }
+    for (file, over_ns) in over_ns {
+        let devices = match devices_of(&manifest.host, file) {
             Ok(devices) => devices,
             Err(why) => {
                 why_none = Some(why);
@@ -75,16 +80,16 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
             }
         };
         all.extend(devices.iter().copied());
-        let durable_ns = match durable.get(&part.file) {
+        let durable_ns = match durable.get(&file) {
             Some(Ok(end_ns)) => *end_ns,
-            Some(Err(_)) => next_pass(index, phase, part.file).unwrap_or(if manifest.clocks.ended_ns > 0 {
+            Some(Err(_)) => next_pass(index, over_ns, file).unwrap_or(if manifest.clocks.ended_ns > 0 {
                 manifest.clocks.ended_ns
             } else {
                 u64::MAX
             }),
             None => window.end_ns,
         };
-        files.insert(part.file, FilePlan { durable_ns, devices });
+        files.insert(file, FilePlan { durable_ns, devices });
     }
     let all_durable = durable.values().copied().collect::<Result<Vec<u64>, u64>>();
     let until_durable = all_durable.ok().and_then(|ends| ends.into_iter().max());
@@ -101,10 +106,8 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
     DevicePlan { window, files, devices, span_end_ns, direction: phase.direction, together, below }
 }
 
-/// Returns the start of the next pass over a file after the end of the phase.
-fn next_pass(index: &Index<'_>, phase: &Phase, file: FileId) -> Option<u64> {
-    let over_ns = phase.parts.iter().filter(|part| part.file == file).map(|part| end_of(part).max(part.last_data_ns));
-    let over_ns = over_ns.max()?;
+/// Returns the start of the next pass over a file after a phase was over on it.
+fn next_pass(index: &Index<'_>, over_ns: u64, file: FileId) -> Option<u64> {
     let begins = index.passes_of(file).iter().filter_map(|pass| pass.open.map(|open| open.start_ns));
     begins.filter(|start_ns| *start_ns >= over_ns).min()
 }

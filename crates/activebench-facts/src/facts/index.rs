@@ -1,17 +1,52 @@
-//! The activity by file. A benchmark of file creation has as many files as passes, and a search
-//! through all passes for each file would take minutes.
+//! The activity by file, and by descriptor of a file. A benchmark of file creation has as many files as passes, one that
+//! opens its file for each call as many passes as calls: a search through all passes for each part would take minutes.
 
 use std::collections::HashMap;
 
-use activebench_model::activity::{Activity, Pass, Task};
+use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
 use activebench_model::call::FileId;
 use activebench_model::phase::{Part, Phase};
+
+use super::span_index::SpanIndex;
 
 /// Passes and deletions by file.
 pub(super) struct Index<'a> {
     passes: HashMap<FileId, Vec<&'a Pass>>,
+    descriptors: HashMap<(FileId, u32, i32), Descriptor<'a>>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks: &'a [Task],
+    tasks_by_tid: HashMap<u32, Vec<&'a Task>>,
+}
+
+/// What a process did with a file through one descriptor number, which may have been opened many times.
+#[derive(Default)]
+struct Descriptor<'a> {
+    passes: Vec<&'a Pass>,
+    /// Spans from open to close, by the numbers of `passes`.
+    open: SpanIndex,
+    steps: Vec<&'a Step>,
+    /// Spans of the steps, by the numbers of `steps`.
+    running: SpanIndex,
+    /// Lowest offset and highest end of the writes.
+    written: (u64, u64),
+}
+
+impl<'a> Descriptor<'a> {
+    fn of(passes: Vec<&'a Pass>) -> Self {
+        let open = passes.iter().enumerate().map(|(number, pass)| {
+            let opened_ns = pass.open.map_or(0, |open| open.start_ns);
+            (opened_ns, pass.close.map_or(u64::MAX, |close| close.end_ns), number)
+        });
+        let open = SpanIndex::new(open.collect());
+        let steps: Vec<&Step> = passes.iter().flat_map(|pass| &pass.steps).collect();
+        let running = steps.iter().enumerate().map(|(number, step)| (step.start_ns, step.last_end_ns, number));
+        let running = SpanIndex::new(running.collect());
+        let writes = || steps.iter().filter(|step| step.kind == StepKind::Write);
+        let lowest = writes().filter_map(|step| u64::try_from(step.min_offset).ok()).min();
+        let highest = writes().filter_map(|step| u64::try_from(step.max_offset).ok()).max();
+        let written = (lowest.unwrap_or(0), highest.unwrap_or(0));
+        Self { passes, open, steps, running, written }
+    }
 }
 
 impl<'a> Index<'a> {
@@ -20,8 +55,22 @@ impl<'a> Index<'a> {
         for pass in &activity.passes {
             passes.entry(pass.file).or_default().push(pass);
         }
+        let mut by_descriptor: HashMap<_, Vec<&Pass>> = HashMap::new();
+        for pass in &activity.passes {
+            by_descriptor.entry((pass.file, pass.tgid, pass.fd)).or_default().push(pass);
+        }
+        let descriptors = by_descriptor.into_iter().map(|(key, passes)| (key, Descriptor::of(passes))).collect();
+        let mut tasks_by_tid: HashMap<u32, Vec<&Task>> = HashMap::new();
+        for task in &activity.tasks {
+            tasks_by_tid.entry(task.tid).or_default().push(task);
+        }
         let deletions = deletions(activity, &passes);
-        Self { passes, deletions, tasks: &activity.tasks }
+        Self { passes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
+    }
+
+    /// Returns the tasks that had a number, one after the other: numbers are given again.
+    pub(super) fn tasks_of(&self, tid: u32) -> &[&'a Task] {
+        self.tasks_by_tid.get(&tid).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the threads of a process that lived inside a span, ascending.
@@ -40,10 +89,26 @@ impl<'a> Index<'a> {
         self.passes.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the passes of a part's descriptor over its file.
-    pub(super) fn passes_on(&self, part: &Part) -> impl Iterator<Item = &'a Pass> + Clone {
-        let (tgid, fd) = (part.tgid, part.fd);
-        self.passes_of(part.file).iter().copied().filter(move |pass| (pass.tgid, pass.fd) == (tgid, fd))
+    fn descriptor(&self, part: &Part) -> Option<&Descriptor<'a>> {
+        self.descriptors.get(&(part.file, part.tgid, part.fd))
+    }
+
+    /// Returns the passes of a part's descriptor over its file that were open at a time, in any order.
+    pub(super) fn passes_at(&self, part: &Part, at_ns: u64) -> impl Iterator<Item = &'a Pass> {
+        let open = |of: &'_ Descriptor<'a>| of.open.overlapping(at_ns, at_ns).map(|pass| of.passes[pass]).collect();
+        self.descriptor(part).map_or_else(Vec::new, open).into_iter()
+    }
+
+    /// Returns the steps of a part's descriptor over its file that overlap a span, in any order.
+    pub(super) fn steps_between(&self, part: &Part, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Step> {
+        let inside =
+            |of: &'_ Descriptor<'a>| of.running.overlapping(from_ns, to_ns).map(|step| of.steps[step]).collect();
+        self.descriptor(part).map_or_else(Vec::new, inside).into_iter()
+    }
+
+    /// Returns the range that the passes of a part's descriptor wrote in its file: lowest offset and highest end.
+    pub(super) fn written_range(&self, part: &Part) -> (u64, u64) {
+        self.descriptor(part).map_or((0, 0), |of| of.written)
     }
 
     /// Returns the times at which names of a file were deleted.
@@ -60,16 +125,23 @@ fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashM
             by_name.entry(name).or_default().push(file.id);
         }
     }
+    // The opens of each deleted name's files: one name may have been that of many files.
+    let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::new();
     let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::new();
     for unlink in activity.unlinks.iter().filter(|unlink| unlink.span.returned == 0) {
-        let at_ns = unlink.span.start_ns;
-        let last_opened = |file: &&FileId| {
-            let opens = passes.get(file).into_iter().flatten().filter_map(|pass| pass.open);
-            opens.map(|open| open.start_ns).filter(|start_ns| *start_ns <= at_ns).max()
-        };
-        let named = by_name.get(unlink.name.as_str()).into_iter().flatten();
-        if let Some(file) = named.max_by_key(last_opened) {
-            deletions.entry(*file).or_default().push(at_ns);
+        let (name, at_ns) = (unlink.name.as_str(), unlink.span.start_ns);
+        let Some(files) = by_name.get(name) else { continue };
+        let opens = opens.entry(name).or_insert_with(|| {
+            let passes = files.iter().flat_map(|file| passes.get(file).into_iter().flatten());
+            let mut opens: Vec<(u64, FileId)> =
+                passes.filter_map(|pass| Some((pass.open?.start_ns, pass.file))).collect();
+            opens.sort_unstable();
+            opens
+        });
+        let until_then = opens.partition_point(|(opened_ns, _)| *opened_ns <= at_ns);
+        let last_opened = until_then.checked_sub(1).map(|last| opens[last].1);
+        if let Some(file) = last_opened.or_else(|| files.last().copied()) {
+            deletions.entry(file).or_default().push(at_ns);
         }
     }
     deletions

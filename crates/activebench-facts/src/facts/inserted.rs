@@ -9,7 +9,6 @@ use activebench_model::phase::{Part, Phase};
 
 use super::index::Index;
 use super::span_index::SpanIndex;
-use super::syncs::lies_in;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -33,15 +32,15 @@ pub(super) fn read(
     source: &dyn EventSource,
     index: &Index<'_>,
     phases: &[Phase],
-    parts: &HashMap<FileId, Vec<(usize, &Part)>>,
     totals: &Totals,
 ) -> Result<(Vec<Inserted>, u64), Unreadable> {
+    let ends = ends(phases);
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };
         let mut begins: HashMap<FileId, u64> = HashMap::new();
         for part in &phase.parts {
-            let from_ns = pass_begin(index, &parts[&part.file], number, part).min(window.start_ns);
+            let from_ns = pass_begin(index, &ends, number, part).min(window.start_ns);
             let begin = begins.entry(part.file).or_insert(from_ns);
             *begin = from_ns.min(*begin);
         }
@@ -92,8 +91,8 @@ pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
 /// Returns the time from which insertions belong to a part's pass: its open, or the end of its earlier
 /// data calls. An earlier write on the same descriptor filled the cache too, but not for
 /// this part's reads.
-fn pass_begin(index: &Index<'_>, parts: &[(usize, &Part)], own: usize, part: &Part) -> u64 {
-    let open_then = index.passes_on(part).filter(|pass| lies_in(pass, part.start_ns));
+fn pass_begin(index: &Index<'_>, ends: &HashMap<Descriptor, Ends>, own: usize, part: &Part) -> u64 {
+    let open_then = index.passes_at(part, part.start_ns);
     let Some(pass) = open_then.max_by_key(|pass| pass.open.map(|open| open.start_ns)) else {
         return part.start_ns;
     };
@@ -101,8 +100,67 @@ fn pass_begin(index: &Index<'_>, parts: &[(usize, &Part)], own: usize, part: &Pa
     let before = |end_ns: &u64| *end_ns <= part.start_ns;
     let steps = pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write));
     let steps = steps.map(|step| step.last_end_ns);
-    let others = parts.iter().filter(|(phase, _)| *phase != own).map(|(_, other)| other);
-    let others = others.filter(|other| (other.tgid, other.fd) == (part.tgid, part.fd));
-    let others = others.map(|other| end_of(other).max(other.last_data_ns));
-    steps.chain(others).filter(before).fold(opened_ns, u64::max)
+    let of_others = ends.get(&descriptor(part)).and_then(|ends| ends.last_of_others(own, part.start_ns));
+    steps.filter(before).chain(of_others).fold(opened_ns, u64::max)
+}
+
+/// File, process and number of a descriptor.
+type Descriptor = (FileId, u32, i32);
+
+fn descriptor(part: &Part) -> Descriptor {
+    (part.file, part.tgid, part.fd)
+}
+
+/// The ends of all parts of a descriptor, which may be many parts of many phases.
+struct Ends {
+    /// `(end, phase)`, ascending.
+    sorted: Vec<(u64, usize)>,
+    /// For each of them the index of the last one before it that belongs to another phase.
+    another: Vec<Option<usize>>,
+}
+
+fn ends(phases: &[Phase]) -> HashMap<Descriptor, Ends> {
+    let mut grouped: HashMap<Descriptor, Vec<(u64, usize)>> = HashMap::new();
+    for (number, phase) in phases.iter().enumerate() {
+        for part in &phase.parts {
+            grouped.entry(descriptor(part)).or_default().push((end_of(part).max(part.last_data_ns), number));
+        }
+    }
+    grouped.into_iter().map(|(descriptor, ends)| (descriptor, Ends::of(ends))).collect()
+}
+
+impl Ends {
+    fn of(mut sorted: Vec<(u64, usize)>) -> Self {
+        sorted.sort_unstable();
+        let mut another: Vec<Option<usize>> = Vec::with_capacity(sorted.len());
+        for (index, (_, phase)) in sorted.iter().enumerate() {
+            another.push(match index.checked_sub(1) {
+                Some(before) if sorted[before].1 == *phase => another[before],
+                before => before,
+            });
+        }
+        Self { sorted, another }
+    }
+
+    /// Returns the last end of another phase's part that is not after a time.
+    fn last_of_others(&self, own: usize, until_ns: u64) -> Option<u64> {
+        let last = self.sorted.partition_point(|(end_ns, _)| *end_ns <= until_ns).checked_sub(1)?;
+        let found = if self.sorted[last].1 == own { self.another[last]? } else { last };
+        Some(self.sorted[found].0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_end_of_another_phase_is_found() {
+        let ends = Ends::of(vec![(40, 1), (10, 0), (30, 1), (20, 1), (50, 0)]);
+        for (own, until_ns, expected) in
+            [(1, 45, Some(10)), (1, 60, Some(50)), (0, 60, Some(40)), (0, 25, Some(20)), (1, 9, None), (0, 15, None)]
+        {
+            assert_eq!(ends.last_of_others(own, until_ns), expected, "{own} until {until_ns}");
+        }
+    }
 }

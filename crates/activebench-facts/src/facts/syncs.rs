@@ -192,10 +192,9 @@ impl<'a> SyncLog<'a> {
     ) -> u64 {
         let own = || parts.iter().filter(|(of_phase, _)| *of_phase == phase).map(|(_, part)| *part);
         let Some(end_ns) = own().map(end_of).max() else { return u64::MAX };
-        let is_own = |pass: &&&Pass| {
-            own().any(|part| (pass.tgid, pass.fd) == (part.tgid, part.fd) && lies_in(pass, part.start_ns))
-        };
-        let others = || index.passes_of(file).iter().filter(|pass| !is_own(pass));
+        let own_passes: HashSet<*const Pass> =
+            own().flat_map(|part| index.passes_at(part, part.start_ns)).map(std::ptr::from_ref).collect();
+        let others = || index.passes_of(file).iter().filter(|pass| !own_passes.contains(&std::ptr::from_ref(**pass)));
         let writes =
             others().flat_map(|pass| &pass.steps).filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
         let truncating_opens = others()
@@ -208,7 +207,7 @@ impl<'a> SyncLog<'a> {
             .iter()
             .filter(|(of_phase, _)| *of_phase != phase && writing(*of_phase))
             .map(|(_, part)| part.start_ns);
-        let highest = own().map(|part| written_range(index, part).1).max().unwrap_or(0);
+        let highest = own().map(|part| index.written_range(part).1).max().unwrap_or(0);
         let truncations = self.truncations.get(&file).into_iter().flatten();
         let cuts = truncations.filter(|(_, length)| *length < highest).map(|(at_ns, _)| *at_ns);
         writes
@@ -226,11 +225,6 @@ fn covers(sync: &Sync, until_ns: u64, (from, to): (u64, u64)) -> bool {
     sync.makes_durable() && sync.end_ns <= until_ns && sync.range.is_none_or(|(start, end)| start <= from && to <= end)
 }
 
-/// Returns `true` when a pass was open at a time.
-pub(super) fn lies_in(pass: &Pass, at_ns: u64) -> bool {
-    pass.open.is_none_or(|open| open.start_ns <= at_ns) && pass.close.is_none_or(|close| at_ns <= close.end_ns)
-}
-
 /// Returns the mappings that a pass keeps verbatim.
 fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
     let steps = pass.steps.iter().filter(|step| step.kind == StepKind::Map);
@@ -242,13 +236,4 @@ fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
         offset: u64::try_from(brief.offset).unwrap_or(0),
         from_ns: brief.span.start_ns,
     })
-}
-
-/// Returns the range that the passes of a part's descriptor wrote in its file: lowest offset and highest end.
-pub(super) fn written_range(index: &Index<'_>, part: &Part) -> (u64, u64) {
-    let steps = index.passes_on(part).flat_map(|pass| &pass.steps);
-    let writes = steps.filter(|step| step.kind == StepKind::Write);
-    let lowest = writes.clone().filter_map(|step| u64::try_from(step.min_offset).ok()).min();
-    let highest = writes.filter_map(|step| u64::try_from(step.max_offset).ok()).max();
-    (lowest.unwrap_or(0), highest.unwrap_or(0))
 }

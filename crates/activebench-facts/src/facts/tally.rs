@@ -19,7 +19,7 @@ use super::latency::Latencies;
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
-use super::syncs::{SyncLog, written_range};
+use super::syncs::SyncLog;
 use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
 /// Sums of one part's calls. Counts are of calls inside the part's own window.
@@ -171,7 +171,7 @@ impl Tally {
                     call_bytes: phase.call_bytes,
                     part: part.clone(),
                     end_ns: end_of(part),
-                    covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, written_range(index, part)),
+                    covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, index.written_range(part)),
                     touched,
                     file_end: file_ends.get(&part.file).copied().unwrap_or(0),
                 });

@@ -95,7 +95,7 @@ pub fn profile_phases(
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
         let of_phase = spans.iter().filter(|(_, span)| span.phase == number);
-        let (threads, unknown) = threads(&cuts, activity, of_phase);
+        let (threads, unknown) = threads(&cuts, &index, of_phase);
         let mut profile = profile(coverage, &stacks, samples, threads);
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
@@ -118,7 +118,7 @@ pub fn profile_phases(
 /// Returns the times of a phase's threads, and the number of threads whose times are unknown.
 fn threads<'a>(
     cuts: &Cuts,
-    activity: &Activity,
+    index: &Index<'_>,
     spans: impl Iterator<Item = &'a (u32, ThreadSpan)>,
 ) -> (Vec<ThreadCpu>, usize) {
     let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
@@ -135,8 +135,8 @@ fn threads<'a>(
     let all = threads.len();
     let thread = |(tid, sum): (u32, Option<(u64, u64, SpanTimes)>)| {
         let (start_ns, window_ns, SpanTimes { times, error_ns }) = sum?;
-        let lived = |task: &&Task| task.tid == tid && task.start_ns <= start_ns;
-        let task = activity.tasks.iter().filter(lived).max_by_key(|task| task.start_ns)?;
+        let lived = |task: &&&Task| task.start_ns <= start_ns;
+        let task = index.tasks_of(tid).iter().filter(lived).max_by_key(|task| task.start_ns)?;
         Some(ThreadCpu { tid, tgid: task.tgid, comm: task.comm.clone(), window_ns, times, error_ns })
     };
     let known: Vec<ThreadCpu> = threads.into_iter().filter_map(thread).collect();

@@ -47,8 +47,7 @@ pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
     if !part.tids.is_empty() {
         return part.tids.clone();
     }
-    let steps = index.passes_on(part).flat_map(|pass| &pass.steps);
-    let inside = steps.filter(|step| step.start_ns <= end_of(part) && step.last_end_ns >= part.start_ns);
+    let inside = index.steps_between(part, part.start_ns, end_of(part));
     let mut tids: Vec<u32> = inside.flat_map(|step| step.tids.iter().copied()).collect();
     tids.sort_unstable();
     tids.dedup();
