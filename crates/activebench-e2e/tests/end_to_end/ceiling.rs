@@ -54,7 +54,10 @@ fn assert_served(ceiling: &Value, count: usize) {
         assert!(part["value"]["value"].as_f64().is_some_and(|value| value > 0.0), "{part:#}");
         assert_eq!(part["repetitions"].as_array().map(Vec::len), Some(3), "{part:#}");
         let bytes = |name: &str| part["served"][name].as_u64().expect("a count");
-        assert!(bytes("counted_bytes") as f64 >= 0.98 * bytes("tool_bytes") as f64, "{part:#}");
+        // btrfs reads the first direct request into each fresh buffer through its page cache, in each repetition.
+        let number = |name: &str| part[name].as_u64().expect("a number");
+        let fresh = 3 * number("depth") * number("request_bytes");
+        assert!((bytes("counted_bytes") + fresh) as f64 >= 0.98 * bytes("tool_bytes") as f64, "{part:#}");
     }
 }
 
