@@ -1,5 +1,5 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
-//! `buildtime`, `kernels`, `fuzz`, `attack`.
+//! `buildtime`, `kernels`, `fuzz`, `deny`, `attack`.
 //!
 //! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
 //! `cargo build` does not need it.
@@ -9,6 +9,7 @@ mod attack;
 mod bpf;
 mod buildtime;
 mod demo;
+mod deny;
 mod detector_pages;
 mod fuzz;
 mod kernels;
@@ -62,6 +63,8 @@ enum Task {
     Kernels(kernels::Options),
     /// Feed every reader of foreign bytes what nobody ever wrote
     Fuzz(fuzz::Options),
+    /// Check licences, known weaknesses, versions and origins of the crates of others
+    Deny,
     /// Play the attacks that SECURITY.md names, as root and an ordinary user
     Attack(attack::Options),
 }
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Task::Buildtime(options) => buildtime::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Deny => deny::check(),
         Task::Attack(options) => attack::run(&options),
     };
     match outcome {

@@ -91,6 +91,11 @@ pub(crate) const QEMU: Tool = Tool {
 pub(crate) const XZ: Tool =
     Tool { command: "xz", packages: Packages { apt: Some("xz-utils"), ..Packages::everywhere("xz") } };
 
+/// Packs files.
+pub(crate) const TAR: Tool = Tool { command: "tar", packages: Packages::everywhere("tar") };
+/// Keeps versions of files.
+pub(crate) const GIT: Tool = Tool { command: "git", packages: Packages::everywhere("git") };
+
 /// Tools of the demo.
 pub(crate) const FOR_DEMO: &[&Tool] = &[&IOZONE];
 /// Tools of the tests.
@@ -116,6 +121,8 @@ pub(crate) const FOR_TRUTH: &[&Tool] =
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
 /// Tools for booting other kernels, and tools that run there.
 pub(crate) const FOR_KERNELS: &[&Tool] = &[&QEMU, &XZ, &IOZONE, &FIO, &MKFS_EXT4, &LOSETUP];
+/// Tools for reading the pinned advisories.
+pub(crate) const FOR_DENY: &[&Tool] = &[&TAR, &GIT, &ZSTD];
 /// Tools for compiling the kernel programs.
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 

@@ -40,7 +40,7 @@ fn each_sentence_names_a_test_that_exists() {
         }
         sentences += 1;
         let named = tests(row);
-        assert!(!named.is_empty() || row.contains("| the same |") || row.contains("`cargo xtask fuzz`"), "{row}");
+        assert!(!named.is_empty() || row.contains("| the same |") || row.contains("`cargo xtask "), "{row}");
         for test in named {
             let (module, name) = test.split_once("::").expect("module and test");
             let name = name.trim_start_matches("tests::");
