@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 use crate::workspace;
 
@@ -62,7 +63,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     let samples = target_dir.join("samples");
     sample(&samples)?;
-    let scene = Scene { program, samples, corpus: target_dir.join("corpus") };
+    let work = scratch()?;
+    let scene = Scene { program, samples, corpus: target_dir.join("corpus"), work: work.path().to_owned() };
     if let Some(input) = &options.play {
         let [name] = &options.targets[..] else { bail!("--play needs one target (hint: {})", known.join(", ")) };
         let status = scene.command(name).arg(input).status().context("cannot run the target")?;
@@ -137,11 +139,21 @@ fn sample(samples: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Makes the folder for the files of the targets, in memory if there is a file system in memory. It is removed at the
+/// end: a fuzzer ends without removing what its target made.
+fn scratch() -> Result<TempDir> {
+    let mut prefix = tempfile::Builder::new();
+    prefix.prefix("activebench-fuzz-");
+    let made = if Path::new(MEMORY).is_dir() { prefix.tempdir_in(MEMORY) } else { prefix.tempdir() };
+    made.context("cannot make a folder for the targets' files")
+}
+
 /// What every target needs.
 struct Scene {
     program: PathBuf,
     samples: PathBuf,
     corpus: PathBuf,
+    work: PathBuf,
 }
 
 impl Scene {
@@ -149,9 +161,7 @@ impl Scene {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.env("ACTIVEBENCH_FUZZ_TARGET", name).env("ACTIVEBENCH_FUZZ_SAMPLES", &self.samples);
-        if Path::new(MEMORY).is_dir() {
-            command.env("TMPDIR", MEMORY);
-        }
+        command.env("TMPDIR", &self.work);
         command.args([format!("-timeout={MOST_SECONDS}"), format!("-rss_limit_mb={MOST_RESIDENT_MIB}")]);
         command
     }

@@ -17,7 +17,7 @@ pub(crate) fn target() -> Target {
                 match read_series(folder.path()) {
                     Ok(series) => {
                         let series = series.expect("the file is there");
-                        let names = series.runs.iter().chain(&series.preconditioning);
+                        let names = series.manifest.runs.iter().chain(&series.manifest.preconditioning);
                         for name in names {
                             assert!(!name.starts_with('/') && !name.split('/').any(|part| part == ".."), "{name:?}");
                         }

@@ -7,7 +7,7 @@ use activebench_model::claim::Parsed;
 use activebench_model::phase::{Direction, Mechanism, Mix, MixOf, Part, PartEnd, Pattern, Phase, Promise, Submission};
 
 use super::document::Document;
-use super::points::{EVERY_LOAD_UP_TO, Point, Size, Which, planned};
+use super::points::{EVERY_LOAD_UP_TO, MOST_POINTS, Point, Size, Which, planned};
 use super::settings::Settings;
 use super::statements::Rank;
 use super::windows::{self, Place};
@@ -169,6 +169,9 @@ pub(super) fn plan(document: &Document) -> Plan {
     let mut notes = Vec::new();
     if points.iter().any(|point| point.small > EVERY_LOAD_UP_TO) && settings.options.run() != "oltp" {
         notes.push("of so many loads orion leaves some out; which ones it does not say before".to_owned());
+    }
+    if points.len() == MOST_POINTS {
+        notes.push(format!("only the first {MOST_POINTS} points are planned"));
     }
     let streams = settings.sequential && points.iter().any(|point| point.large > 0);
     match settings.cache_bytes {

@@ -5,6 +5,8 @@ use super::settings::Settings;
 
 /// Maximum number of planned loads of one kind: far above what storage sustains.
 const MOST_LOADS: u32 = 512;
+/// Most points of a plan, row by row: at a minute each they take three days.
+pub(super) const MOST_POINTS: usize = 4096;
 /// Number of small loads up to which Orion runs every one (5 disks in the public outputs). Beyond it Orion
 /// skips some; which ones is not documented.
 pub(super) const EVERY_LOAD_UP_TO: u32 = 25;
@@ -104,7 +106,8 @@ pub(super) fn planned(settings: &Settings) -> Option<Vec<Point>> {
     };
     let all = large.iter().flat_map(|large| small.iter().map(|small| Point::new(*small, *large)));
     let apart = matrix == Matrix::Basic;
-    Some(all.filter(|point| (point.small > 0 || point.large > 0) && !(apart && point.is_mixed())).collect())
+    let asked = all.filter(|point| (point.small > 0 || point.large > 0) && !(apart && point.is_mixed()));
+    Some(asked.take(MOST_POINTS).collect())
 }
 
 #[cfg(test)]
@@ -130,6 +133,13 @@ mod tests {
         check("-run advanced -matrix max -num_small 1 -num_large 1", &[(1, 0), (0, 1), (1, 1)]);
         let none = Settings::new(&Options::parse(["-run", "simple"]), &Stated::default());
         assert_eq!(planned(&none), None, "the number of disks is that of the volumes, which are not known");
+    }
+
+    #[test]
+    fn a_matrix_of_any_size_has_a_bounded_plan() {
+        let words = "-run advanced -matrix detailed -num_disks 4000000000";
+        let settings = Settings::new(&Options::parse(words.split(' ')), &Stated::default());
+        assert_eq!(planned(&settings).map(|points| points.len()), Some(MOST_POINTS));
     }
 
     #[test]
