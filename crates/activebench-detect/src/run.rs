@@ -1,5 +1,8 @@
 //! The input of a detector: one judged run, before judgement.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+
 use activebench_model::advice::Advisor;
 use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
@@ -9,7 +12,7 @@ use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
 use activebench_model::thread_stacks::Profiles;
 
-pub use crate::evidence::rebuilt_figure::RebuiltFigures;
+use crate::evidence::rebuilt_figure::Rebuilt;
 use crate::thresholds::Thresholds;
 
 /// The stored run as detectors see it.
@@ -29,8 +32,20 @@ pub struct Run<'a> {
     pub thresholds: &'a Thresholds,
     /// Who knows the tool's options.
     pub advisor: &'a dyn Advisor,
-    /// The claims' figures that were rebuilt so far; empty before the judgement.
-    pub rebuilt: &'a RebuiltFigures,
+    /// What was looked up and computed so far; empty before the judgement.
+    pub index: &'a RunIndex,
+}
+
+/// What the detectors, verdicts and corrections of one judgement look up again and again, filled when it is first
+/// needed. It belongs to one run.
+#[derive(Debug, Default)]
+pub struct RunIndex {
+    /// The figures of claims, rebuilt from the observation, by claim.
+    pub(crate) rebuilt: RefCell<BTreeMap<String, Result<Rebuilt, String>>>,
+    /// Places of the claims on each phase, by its id.
+    claims: OnceCell<HashMap<String, Vec<usize>>>,
+    /// Place of each phase, by its id.
+    phases: OnceCell<HashMap<String, usize>>,
 }
 
 impl<'a> Run<'a> {
@@ -41,13 +56,29 @@ impl<'a> Run<'a> {
 
     /// The claims on a phase, in the order of the output.
     pub fn claims_of(&self, phase: &Phase) -> impl Iterator<Item = &'a Claim> + use<'a> {
-        let id = phase.id.clone();
-        self.parsed.claims.iter().filter(move |claim| claim.phase == id)
+        let claims = &self.parsed.claims;
+        let by_phase = self.index.claims.get_or_init(|| {
+            let mut by_phase: HashMap<String, Vec<usize>> = HashMap::new();
+            for (place, claim) in claims.iter().enumerate() {
+                by_phase.entry(claim.phase.clone()).or_default().push(place);
+            }
+            by_phase
+        });
+        by_phase.get(&phase.id).map_or(&[][..], Vec::as_slice).iter().map(|place| &claims[*place])
     }
 
     /// Returns the phase that a claim belongs to.
     pub fn phase_of(&self, claim: &Claim) -> Option<&'a Phase> {
-        self.phases.iter().find(|phase| phase.id == claim.phase)
+        self.phase(&claim.phase)
+    }
+
+    /// Returns the phase with this id; the first one where several have it.
+    pub(crate) fn phase(&self, id: &str) -> Option<&'a Phase> {
+        let by_id = self.index.phases.get_or_init(|| {
+            let places = self.phases.iter().enumerate().rev();
+            places.map(|(place, phase)| (phase.id.clone(), place)).collect()
+        });
+        by_id.get(id).map(|place| &self.phases[*place])
     }
 
     /// Returns the subject of a claim: the user's `--subject` if it was given,
@@ -85,7 +116,7 @@ impl<'a> Run<'a> {
             (one.tgid, one.fd, one.start_ns) == (other.tgid, other.fd, other.start_ns) && one.tids == other.tids
         };
         if let Some(id) = phase.mix.as_ref().and_then(|mix| mix.other_phase.as_ref()) {
-            return self.phases.iter().find(|other| other.id == *id && other.direction == direction);
+            return self.phase(id).filter(|other| other.direction == direction);
         }
         self.phases.iter().find(|other| {
             let shares = || other.parts.iter().any(|part| phase.parts.iter().any(|own| same(own, part)));

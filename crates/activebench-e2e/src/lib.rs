@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -419,6 +419,19 @@ impl Volume {
         (major << 20 | minor).to_string()
     }
 
+    /// Returns a shell command that waits until the device has read this many bytes more, but at most 20 s.
+    ///
+    /// What follows it then depends on what was read, not on how fast the machine is.
+    pub fn wait_for_reads(&self, bytes: u64) -> String {
+        let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
+        let read = format!("read _ _ now _ < /sys/block/{name}/stat");
+        let sectors = bytes / 512;
+        format!(
+            "{read}; end=$((now + {sectors})); tries=200; \
+             while [ $now -lt $end ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); {read}; done"
+        )
+    }
+
     /// Returns the path of a file or folder outside the volume, for example for run directories.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -593,6 +606,21 @@ impl Drop for Throttled {
     }
 }
 
+/// Returns the most memory that a process had until it ended, without its code. The kernel keeps no such maximum, so
+/// the value is polled.
+pub fn most_private_bytes(child: &mut Child) -> i64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut most_kib = 0;
+    while child.try_wait().expect("a child").is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse().ok());
+        most_kib = kib.unwrap_or(0).max(most_kib);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    most_kib * 1024
+}
+
 /// A finished `activebench verify`.
 #[derive(Debug)]
 pub struct Verified {
@@ -678,6 +706,24 @@ pub fn rows(run: &Path, stage: &str) -> Vec<HashMap<String, String>> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
     reader.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+/// Returns the rows of a stage as `show --format json` prints them.
+pub fn stage(run: &Path, stage: &str) -> Vec<Value> {
+    let output = Command::new(binary())
+        .args(["show", "--format", "json", "--stage", stage])
+        .arg(run)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// Returns the facts of a phase by their names; `(run)` is the whole run.
+pub fn facts(run: &Path, phase: &str) -> HashMap<String, Value> {
+    let rows = stage(run, "facts").into_iter().filter(|row| row["phase"] == phase && row["of"] == "");
+    rows.map(|row| (row["fact"].as_str().expect("a name").to_owned(), row)).collect()
 }
 
 impl Verified {

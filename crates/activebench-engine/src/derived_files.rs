@@ -7,17 +7,21 @@ use activebench_detect::history::figures;
 use activebench_model::report::JudgedRun;
 use activebench_record::{DerivedFile, FIGURES, RecordError, RunFolder, RunReader, encode_figures};
 use activebench_report::document::Document;
-use activebench_report::{FORMATS, Style, document_formats};
+use activebench_report::{FORMATS, Format, Style, document_formats};
 use anyhow::Context;
 use serde::Serialize;
 
-/// Writes the stages after the evidence, and a report in every format, into the run directory.
+/// Writes the reports that every run directory gets, and the run's figures, into the run directory. What else can be
+/// derived is computed when somebody asks for it.
 pub fn write(reader: &RunReader, judged: &JudgedRun) -> anyhow::Result<()> {
-    each(reader, judged, |name, bytes| Ok(reader.write_derived(&name, &bytes)?))
+    reports(judged, FORMATS.iter().copied().filter(|format| format.is_unasked), |name, bytes| {
+        Ok(reader.write_derived(&name, &bytes)?)
+    })?;
+    Ok(reader.write_derived(FIGURES, &encode_figures(&figures(judged), reader.manifest_sha256())?)?)
 }
 
-/// Makes the files of the stages after the evidence, and a report in every format, one after the other; `take` gets
-/// each with its name. A file for programs that is large is compressed.
+/// Makes the files of the stages after the evidence, and a report in every format, one after the other, for who has
+/// only these files; `take` gets each with its name. A file for programs that is large is compressed.
 pub fn each(
     reader: &RunReader,
     judged: &JudgedRun,
@@ -29,12 +33,23 @@ pub fn each(
     add(stage("facts.json", &judged.run_facts)?)?;
     add(stage("profiles.json", &judged.profiles)?)?;
     add(stage("findings.json", &judged.findings)?)?;
-    for format in FORMATS {
+    reports(judged, FORMATS.iter().copied(), &mut take)?;
+    take(FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?)
+}
+
+/// Makes the reports in these formats, one after the other.
+fn reports(
+    judged: &JudgedRun,
+    formats: impl Iterator<Item = &'static Format>,
+    mut take: impl FnMut(String, Vec<u8>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for format in formats {
         let mut file = DerivedFile::new(format!("report.{}", format.extension));
         format.write(judged, Style::default(), &mut file)?;
-        add(file)?;
+        let (name, bytes) = file.finish()?;
+        take(name, bytes)?;
     }
-    take(FIGURES.to_owned(), encode_figures(&figures(judged), reader.manifest_sha256())?)
+    Ok(())
 }
 
 /// Returns a document in every format, each with the name of its file: `STEM.txt`.

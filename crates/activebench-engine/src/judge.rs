@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use activebench_detect::judge::verdicts;
-use activebench_detect::run::{RebuiltFigures, Run};
+use activebench_detect::run::{Run, RunIndex};
 use activebench_detect::{manual, registry};
 use activebench_model::activity::Activity;
 use activebench_model::claim::Parsed;
@@ -86,6 +86,8 @@ fn derive_unguarded(reader: &RunReader, manifest: &mut Manifest, timelines: Time
         .context("cannot compute facts from the recorded events")?;
     let profiles = activebench_facts::profile_phases(reader, manifest, activity, &mut phases, &mut run_facts)
         .context("cannot compute CPU times from the recorded events")?;
+    // No fact is added from here on.
+    phases.iter_mut().for_each(|phase| phase.facts.pack());
     let timelines = match timelines {
         Timelines::Computed => activebench_facts::timelines(reader, manifest, &folded, &phases)
             .context("cannot follow the phases over time in the recorded events")?,
@@ -194,7 +196,7 @@ fn judge_unguarded(
         profiles: &profiles,
         thresholds: &thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
-        rebuilt: &RebuiltFigures::default(),
+        index: &RunIndex::default(),
     });
     let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(detector));
     let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);

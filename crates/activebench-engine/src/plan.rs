@@ -4,7 +4,7 @@ use std::path::Path;
 
 use activebench_detect::judge::verdicts::judge_plan;
 use activebench_detect::registry::DETECTORS;
-use activebench_detect::run::{RebuiltFigures, Run};
+use activebench_detect::run::{Run, RunIndex};
 use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, Survey};
 use activebench_model::claim::Parsed;
@@ -48,7 +48,7 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
         profiles: &profiles,
         thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
-        rebuilt: &RebuiltFigures::default(),
+        index: &RunIndex::default(),
     });
     let worst = findings.iter().filter(|finding| finding.outcome == Outcome::Fires).filter_map(|f| f.severity).max();
     let report = PlanReport {

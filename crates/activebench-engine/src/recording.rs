@@ -75,6 +75,8 @@ pub struct Observing {
     pub child_output: ChildOutput,
     /// True to print no progress and no notices.
     pub quiet: bool,
+    /// Whether the judged run gets the time series of its phases.
+    pub timelines: judge::Timelines,
 }
 
 impl Default for Observing {
@@ -94,6 +96,7 @@ impl Default for Observing {
             ceiling: CeilingChoice::Kept,
             child_output: ChildOutput::Stdout,
             quiet: false,
+            timelines: judge::Timelines::LeftOut,
         }
     }
 }
@@ -281,8 +284,7 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     let _ = recorder.observer.kept();
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
-    // The run directory gets a report in every format.
-    let judged = judge::judge(directory, &reader, manifest, judge::Timelines::Computed).or_exit(ExitCode::Bug)?;
+    let judged = judge::judge(directory, &reader, manifest, observing.timelines).or_exit(ExitCode::Bug)?;
     derived_files::write(&reader, &judged).unwrap_or_else(|error| {
         say!("cannot write the derived files of {}: {error:#}", directory.display());
     });

@@ -524,6 +524,12 @@ impl Facts {
         self.0.insert(name, fact);
     }
 
+    /// Gives back the room that facts inserted one by one leave between them: a third of the whole.
+    pub fn pack(&mut self) {
+        // A map that is made from all of its entries at once has full nodes.
+        self.0 = std::mem::take(&mut self.0).into_iter().collect();
+    }
+
     /// Returns the fact, if it was computed.
     pub fn get(&self, name: FactName) -> Option<&Fact> {
         self.0.get(&name)

@@ -1,9 +1,11 @@
 //! The result of a detector.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::claim::Claim;
 use crate::fact::FactName;
 use crate::units::Quantity;
 
@@ -74,6 +76,43 @@ pub struct Finding {
     pub effect: Option<Effect>,
 }
 
+/// Findings by what they are about. The findings on one claim are then found without looking at those on others.
+#[derive(Debug)]
+pub struct FindingsByClaim<'a> {
+    findings: &'a [Finding],
+    /// Places of the findings on the whole run.
+    of_run: Vec<usize>,
+    /// Those on a whole phase, by its id.
+    of_phase: HashMap<&'a str, Vec<usize>>,
+    /// Those on single claims, by the claim's id.
+    of_claim: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> FindingsByClaim<'a> {
+    /// Sorts the findings of a run, in one pass.
+    pub fn new(findings: &'a [Finding]) -> Self {
+        let mut sorted = Self { findings, of_run: Vec::new(), of_phase: HashMap::new(), of_claim: HashMap::new() };
+        for (place, finding) in findings.iter().enumerate() {
+            match (finding.claims.as_slice(), &finding.phase) {
+                ([], None) => sorted.of_run.push(place),
+                ([], Some(phase)) => sorted.of_phase.entry(phase).or_default().push(place),
+                (claims, _) => claims.iter().for_each(|id| sorted.of_claim.entry(id).or_default().push(place)),
+            }
+        }
+        sorted
+    }
+
+    /// Returns the findings that are about a claim, its phase or the whole run, each once, in the order of the findings.
+    pub fn concerning(&self, claim: &Claim) -> Vec<&'a Finding> {
+        let of_phase = self.of_phase.get(claim.phase.as_str()).map_or(&[][..], Vec::as_slice);
+        let of_claim = self.of_claim.get(claim.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let mut places = [self.of_run.as_slice(), of_phase, of_claim].concat();
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|place| &self.findings[place]).collect()
+    }
+}
+
 /// The first sentence of a finding, with the user's reason for suppressing the detector. As text and in JSON the reason
 /// follows the sentence: `... (suppressed: shared host)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,4 +179,51 @@ pub enum Effect {
     Misleading,
     /// The number does not follow from the I/O that happened.
     Refuted,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Finding, FindingsByClaim};
+    use crate::claim::Claim;
+
+    fn finding(code: &str, phase: Option<&str>, claims: &[&str]) -> Finding {
+        let value = json!({
+            "code": code, "name": code, "outcome": "silent", "severity": null, "phase": phase, "claims": claims,
+            "observed": null, "threshold": null, "message": "", "meaning": "", "facts": [], "effect": null,
+            "advice": "",
+        });
+        serde_json::from_value(value).expect("a finding")
+    }
+
+    fn claim(id: &str, phase: &str) -> Claim {
+        let value = json!({
+            "id": id, "phase": phase, "metric": "throughput", "value": {"value": 1.0, "unit": "bytes_per_sec"},
+            "printed": {"text": "1", "unit": ""}, "resolution": 0.5, "subject": "device", "subject_reason": "",
+            "claimed_bytes": null, "source": {"stream": "stdout", "line": 1, "text": ""},
+        });
+        serde_json::from_value(value).expect("a claim")
+    }
+
+    #[test]
+    fn a_claim_has_the_findings_on_itself_its_phase_and_the_run_in_their_order() {
+        let findings = [
+            finding("AB001", Some("write"), &["c2", "c1", "c1"]),
+            finding("AB002", None, &[]),
+            finding("AB003", Some("read"), &[]),
+            finding("AB004", Some("write"), &[]),
+            finding("AB005", Some("write"), &["c2"]),
+            finding("AB006", None, &["c1"]),
+        ];
+        let by_claim = FindingsByClaim::new(&findings);
+        let of = |id: &str, phase: &str| -> Vec<&str> {
+            by_claim.concerning(&claim(id, phase)).iter().map(|finding| finding.code.as_str()).collect()
+        };
+        assert_eq!(of("c1", "write"), ["AB001", "AB002", "AB004", "AB006"]);
+        assert_eq!(of("c2", "write"), ["AB001", "AB002", "AB004", "AB005"]);
+        // A finding on claims of a phase is not on the others of that phase.
+        assert_eq!(of("c3", "write"), ["AB002", "AB004"]);
+        assert_eq!(of("c4", "read"), ["AB002", "AB003"]);
+    }
 }

@@ -15,7 +15,8 @@
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
 //!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
-//!   claims.json phases.json facts.json profiles.json findings.json figures.parquet report.*   derived, see below
+//!   figures.parquet report.txt report.json report.md   derived, see below; in a bundle also the stages (claims.json,
+//!                             phases.json, facts.json, profiles.json, findings.json) and every other report
 //! ```
 //! **Evidence and derived files.** Everything that was observed is evidence: its SHA-256 is in the manifest, and it is
 //! never written again. The stages computed from it ([`is_derived`]) are not hashed, because `recheck` computes and

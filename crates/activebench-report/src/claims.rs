@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::claim::Claim;
 use activebench_model::fact::{Completeness, Facts};
-use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::finding::{Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
@@ -47,6 +47,7 @@ pub(crate) struct Table {
 pub(crate) fn table(run: &JudgedRun) -> Table {
     let names = PhaseNames::of(run);
     let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+    let findings = FindingsByClaim::new(&run.findings);
     let metrics: Vec<&str> = run.parsed.claims.iter().map(|claim| wording::metric(claim.metric)).collect();
     let with_metric = metrics.windows(2).any(|pair| pair[0] != pair[1]);
 
@@ -71,7 +72,7 @@ pub(crate) fn table(run: &JudgedRun) -> Table {
             if with_metric {
                 cells.insert(1, wording::metric(claim.metric).to_owned());
             }
-            Row { verdict: judged.map(|j| j.verdict()), cells, codes: codes(run, claim, judged) }
+            Row { verdict: judged.map(|j| j.verdict()), cells, codes: codes(&findings.concerning(claim), judged) }
         })
         .collect();
     Table { heads, rows }
@@ -94,16 +95,9 @@ fn honest(judged: Option<&JudgedClaim>) -> String {
 
 /// Codes that fire on a claim, without those that fire on it only as notes. A code without a finding in the run is
 /// kept.
-fn codes(run: &JudgedRun, claim: &Claim, judged: Option<&JudgedClaim>) -> Vec<String> {
-    let concerns = |f: &&Finding| {
-        if f.claims.is_empty() {
-            f.phase.as_ref().is_none_or(|p| *p == claim.phase)
-        } else {
-            f.claims.contains(&claim.id)
-        }
-    };
+fn codes(concerning: &[&Finding], judged: Option<&JudgedClaim>) -> Vec<String> {
     let is_note = |code: &str| {
-        let firing = run.findings.iter().filter(|f| f.outcome == Outcome::Fires && f.code == code).filter(concerns);
+        let firing = concerning.iter().filter(|f| f.outcome == Outcome::Fires && f.code == code);
         let severities: Vec<Option<Severity>> = firing.map(|f| f.severity).collect();
         !severities.is_empty() && severities.iter().all(|severity| *severity == Some(Severity::Note))
     };

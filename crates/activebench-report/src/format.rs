@@ -36,6 +36,8 @@ pub struct Format {
     pub name: &'static str,
     /// File name extension of the default file, without the dot.
     pub extension: &'static str,
+    /// `true` if every run directory gets it; the others are rendered where somebody asks for them.
+    pub is_unasked: bool,
     /// `true` if it shows [`JudgedRun::timelines`], which are computed only for formats that show them.
     pub shows_timelines: bool,
     /// Function that renders.

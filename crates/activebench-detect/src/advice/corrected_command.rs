@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::advice::wording::advise;
-    use crate::run::{RebuiltFigures, Run};
+    use crate::run::{Run, RunIndex};
     use crate::thresholds::Thresholds;
 
     fn fires(code: &str) -> Finding {
@@ -257,7 +257,7 @@ mod tests {
                 profiles: &profiles,
                 thresholds: &thresholds,
                 advisor,
-                rebuilt: &RebuiltFigures::default(),
+                index: &RunIndex::default(),
             };
             let advice = advise(&run, Some(&phase), wanted);
             for code in codes {

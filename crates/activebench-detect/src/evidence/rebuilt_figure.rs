@@ -5,9 +5,6 @@
 //! separated: if the bytes agree, the clock is wrong (AB104), otherwise the byte count (AB101). If it prints none,
 //! AB101 reports the difference. AB103 alone reports a difference that is a well-known conversion factor.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::{Fact, FactName};
 use activebench_model::finding::{Finding, Threshold};
@@ -124,21 +121,16 @@ pub(crate) fn buffers_bytes(phase: &Phase) -> f64 {
     depth * tasks_of(phase) * phase.block_bytes.map_or(0.0, |bytes| bytes as f64)
 }
 
-/// The figures of a run's claims that were rebuilt so far, by claim. The detectors, verdicts and corrections of one
-/// judgement use the same figures; each is computed when it is first needed.
-#[derive(Debug, Default)]
-pub struct RebuiltFigures(RefCell<BTreeMap<String, Result<Rebuilt, String>>>);
-
 /// The figure of a claim, rebuilt from the facts of its phase; computed once per judgement.
 ///
 /// # Errors
 /// When a fact that it needs is missing or partial.
 pub(crate) fn rebuild(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, String> {
-    if let Some(known) = run.rebuilt.0.borrow().get(&claim.id) {
+    if let Some(known) = run.index.rebuilt.borrow().get(&claim.id) {
         return known.clone();
     }
     let rebuilt = computed(run, phase, claim);
-    run.rebuilt.0.borrow_mut().insert(claim.id.clone(), rebuilt.clone());
+    run.index.rebuilt.borrow_mut().insert(claim.id.clone(), rebuilt.clone());
     rebuilt
 }
 

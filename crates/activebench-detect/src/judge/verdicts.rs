@@ -15,11 +15,11 @@
 //! Warnings and notes do not change a claim unless they say so. An unknown cost of the observation (AB903) does not
 //! change anything: it makes a figure worse, never better.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
-use activebench_model::finding::{Effect, Finding, Outcome, Severity};
+use activebench_model::finding::{Effect, Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::limiter::Limiter;
 use activebench_model::phase::Phase;
 use activebench_model::report::Answer;
@@ -63,8 +63,12 @@ pub struct Judgement {
 /// Judges a run.
 pub fn judge(run: &Run<'_>) -> Judgement {
     let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(run)).collect();
+    // A run of a thousand figures has tens of thousands of findings, and they stay until its reports are written.
+    findings.shrink_to_fit();
     suppress(&mut findings, &run.manifest.choices);
-    let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &findings)).collect();
+    let by_claim = FindingsByClaim::new(&findings);
+    let judge_one = |claim: &Claim| judge_claim(run, claim, &by_claim.concerning(claim));
+    let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(judge_one).collect();
     let (verdict, because) = judge_run(run, &judged, &findings);
     let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
     let limiters = bottleneck::of_phases(run);
@@ -102,15 +106,6 @@ pub(crate) fn suppress(findings: &mut [Finding], choices: &Choices) {
     }
 }
 
-/// Returns `true` if a finding is about a claim.
-fn concerns(finding: &Finding, claim: &Claim) -> bool {
-    if finding.claims.is_empty() {
-        finding.phase.as_ref().is_none_or(|phase| *phase == claim.phase)
-    } else {
-        finding.claims.contains(&claim.id)
-    }
-}
-
 /// Returns `true` if a claim cannot be confirmed while the detector of this finding is undecided. Whether a depth was
 /// reached that nobody read is not such a question: the figure is right without it.
 fn decides(finding: &Finding, claim: &Claim, subject: Subject, phase: &Phase) -> bool {
@@ -123,9 +118,10 @@ fn declared(finding: &Finding) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.made(finding))
 }
 
-fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClaim {
+/// Judges a claim by the findings that concern it.
+fn judge_claim(run: &Run<'_>, claim: &Claim, concerning: &[&Finding]) -> JudgedClaim {
     let mut fired: Vec<&Finding> =
-        findings.iter().filter(|finding| finding.outcome == Outcome::Fires && concerns(finding, claim)).collect();
+        concerning.iter().copied().filter(|finding| finding.outcome == Outcome::Fires).collect();
     // Stable: within one severity the order of the codes stays.
     fired.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut codes: Vec<String> = Vec::new();
@@ -136,14 +132,14 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, findings: &[Finding]) -> JudgedClai
     }
     let phase = run.phase_of(claim);
     let observed = phase.and_then(|phase| rebuild(run, phase, claim).ok()).and_then(|rebuilt| rebuilt.figure.ok());
-    verdict_on(run, claim, findings, &fired, phase, observed).with_findings(codes)
+    verdict_on(run, claim, concerning, &fired, phase, observed).with_findings(codes)
 }
 
-/// The verdict on a claim, from the findings that fire on it.
+/// The verdict on a claim, from the findings that concern it and those of them that fire.
 fn verdict_on(
     run: &Run<'_>,
     claim: &Claim,
-    findings: &[Finding],
+    concerning: &[&Finding],
     fired: &[&Finding],
     phase: Option<&Phase>,
     observed: Option<Quantity>,
@@ -179,9 +175,8 @@ fn verdict_on(
         return unverifiable("the pass was not found in the observed calls".to_owned());
     }
     let subject = run.subject_of(claim);
-    let open = findings.iter().find(|finding| {
+    let open = concerning.iter().find(|finding| {
         finding.outcome == Outcome::Undecided
-            && concerns(finding, claim)
             && decides(finding, claim, subject, phase)
             && suppression(&run.manifest.choices, finding).is_none()
     });
@@ -227,8 +222,9 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         let because = format!("of {all} claims {refuted} are refuted and {misleading} misleading");
         return (RunVerdict::Discrepancy, because);
     }
-    let open_claim =
-        |id: &String| judged.iter().any(|claim| claim.claim == *id && claim.verdict() == ClaimVerdict::Unverifiable);
+    let unverifiable = judged.iter().filter(|claim| claim.verdict() == ClaimVerdict::Unverifiable);
+    let unverifiable: HashSet<&str> = unverifiable.map(|claim| claim.claim.as_str()).collect();
+    let open_claim = |id: &String| unverifiable.contains(id.as_str());
     let accuses = |finding: &&Finding| {
         finding.severity == Some(Severity::Fail)
             && finding.effect != Some(Effect::Unverifiable)

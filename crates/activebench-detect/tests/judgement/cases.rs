@@ -36,7 +36,7 @@ impl Stored {
             thresholds: &self.thresholds,
             advisor: activebench_tools::advisor_of(&self.parsed.tool),
             // Tests change the facts between two judgements: each has its own figures.
-            rebuilt: Box::leak(Box::default()),
+            index: Box::leak(Box::default()),
         }
     }
 

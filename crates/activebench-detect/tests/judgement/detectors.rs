@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use activebench_detect::detector::Detector;
 use activebench_detect::registry::DETECTORS;
-use activebench_detect::run::{RebuiltFigures, Run};
+use activebench_detect::run::{Run, RunIndex};
 use activebench_detect::thresholds::Thresholds;
 use activebench_model::advice::NoAdvisor;
 use activebench_model::claim::Parsed;
@@ -151,7 +151,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
         profiles: &profiles,
         thresholds: &thresholds,
         advisor: &NoAdvisor,
-        rebuilt: &RebuiltFigures::default(),
+        index: &RunIndex::default(),
     };
     for detector in DETECTORS {
         let findings = detector.judge(&run);

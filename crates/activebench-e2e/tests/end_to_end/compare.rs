@@ -95,31 +95,39 @@ fn one_run_is_no_comparison_and_a_folder_is_no_run() {
 }
 
 #[test]
-fn a_run_leaves_its_reports_and_its_tables_can_be_made_again() {
+fn a_run_leaves_three_reports_and_the_others_are_made_where_they_are_asked_for() {
     needs!(beside: "iozone");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let run = verify(&volume, &[], &CACHED);
     assert_eq!(run.exit_code(), Some(1), "{}", run.story());
-    let report = |name: &str| fs::read_to_string(run.run.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let junit = report("report.junit.xml");
+    let names = fs::read_dir(&run.run).expect("the run").map(|entry| entry.expect("an entry").file_name());
+    let of_a_run =
+        ["run.json", "run.json.sha256", "output-lines.json", "stacks.json", "stdout.txt", "stderr.txt", "events"];
+    let mut derived: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+    derived.retain(|name| !of_a_run.contains(&name.as_str()));
+    derived.sort_unstable();
+    assert_eq!(derived, ["figures.parquet", "report.json", "report.md", "report.txt"]);
+    let report = |format: &str| {
+        let rendered = activebench(&["report", "--format", format], &[&run.run]);
+        String::from_utf8(rendered.stdout).expect("UTF-8")
+    };
+    let junit = report("junit");
     assert!(junit.contains("<failure message=\"discrepancy: ") && junit.contains("AB201"), "{junit}");
-    let sarif: Value = serde_json::from_str(&report("report.sarif")).expect("JSON");
+    let sarif: Value = serde_json::from_str(&report("sarif")).expect("JSON");
     let result = &sarif["runs"][0]["results"][0];
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "stdout.txt", "{result}");
     // The named line is the quoted one.
     let line = usize::try_from(place["region"]["startLine"].as_u64().expect("a line")).expect("a small one");
-    let output = report("stdout.txt");
+    let output = fs::read_to_string(run.run.join("stdout.txt")).expect("the output");
     let snippet = place["region"]["snippet"]["text"].as_str().expect("a text");
     assert_eq!(output.lines().nth(line - 1).map(str::trim), Some(snippet.trim()));
     let rows = |name: &str| csv::Reader::from_reader(report(name).as_bytes()).records().count();
-    assert_eq!(rows("report.claims.csv"), 4);
-    assert_eq!(rows("report.timeline.csv"), 4 * 120);
-    let facts = rows("report.facts.csv");
+    assert_eq!(rows("claims-csv"), 4);
+    assert_eq!(rows("timeline-csv"), 4 * 120);
+    let facts = rows("facts-csv");
     assert!(facts > 100, "{facts}");
 
-    let again = activebench(&["report", "--format", "facts-csv"], &[&run.run]);
-    assert_eq!(String::from_utf8_lossy(&again.stdout), report("report.facts.csv"));
     let parquet = activebench(&["report", "--format", "facts-parquet"], &[&run.run]);
     assert!(parquet.stdout.starts_with(b"PAR1") && parquet.stdout.ends_with(b"PAR1"));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use activebench_e2e::{Verified, Volume, binary, needs, rows, skip, verify};
+use activebench_e2e::{Verified, Volume, binary, facts, needs, rows, skip, stage, verify};
 use serde_json::Value;
 
 /// Number of blocks of each thread, and milliseconds of computing or sleep after each.
@@ -14,6 +14,12 @@ const LEAST_NS: f64 = (ROUNDS * MS * 1_000_000) as f64;
 
 fn json(run: &Verified, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(run.run.join(name)).expect(name)).expect("JSON")
+}
+
+/// Returns the profile of each phase, by the phase.
+fn profiles(run: &Verified) -> HashMap<String, Value> {
+    let rows = stage(&run.run, "profiles").into_iter();
+    rows.map(|row| (row["phase"].as_str().expect("a phase").to_owned(), row)).collect()
 }
 
 /// Runs two threads of our own: one computes, one sleeps.
@@ -40,8 +46,8 @@ fn usage(run: &Verified) -> HashMap<String, Value> {
 }
 
 /// Returns the only thread of a phase.
-fn only_thread(profiles: &Value, phase: &str) -> Value {
-    let threads = profiles["phases"][phase]["threads"].as_array().unwrap_or_else(|| panic!("{phase} of {profiles:#}"));
+fn only_thread(profiles: &HashMap<String, Value>, phase: &str) -> Value {
+    let threads = profiles[phase]["threads"].as_array().unwrap_or_else(|| panic!("{phase} of {profiles:#?}"));
     assert_eq!(threads.len(), 1, "{phase}: {threads:?}");
     threads[0].clone()
 }
@@ -71,7 +77,7 @@ fn a_thread_that_computes_is_told_from_one_that_sleeps() {
     needs!("mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let run = run(&volume, &[]);
-    let (profiles, usage) = (json(&run, "profiles.json"), usage(&run));
+    let (profiles, usage) = (profiles(&run), usage(&run));
     let (computes, sleeps) = (only_thread(&profiles, "write-computes"), only_thread(&profiles, "write-sleeps"));
     for (name, thread) in [("computes", &computes), ("sleeps", &sleeps)] {
         assert_eq!((thread["tid"].clone(), thread["comm"].as_str()), (usage[name]["tid"].clone(), Some(name)));
@@ -87,10 +93,10 @@ fn a_thread_that_computes_is_told_from_one_that_sleeps() {
     assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");
     assert!(ns(&computes, "blocked") < ns(&sleeps, "blocked"), "{computes} {sleeps}");
     // The whole run includes its tasks.
-    let whole = json(&run, "facts.json");
-    let of_run = |name: &str| whole[name]["value"]["value"].as_f64();
-    assert!(of_run("user_cpu_ns") >= Some(ns(&computes, "user") - error(&computes)), "{whole:#}");
-    assert!(of_run("blocked_ns") >= Some(ns(&sleeps, "blocked") - error(&sleeps)), "{whole:#}");
+    let whole = facts(&run.run, "(run)");
+    let of_run = |name: &str| whole[name]["value"].as_f64();
+    assert!(of_run("user_cpu_ns") >= Some(ns(&computes, "user") - error(&computes)), "{whole:#?}");
+    assert!(of_run("blocked_ns") >= Some(ns(&sleeps, "blocked") - error(&sleeps)), "{whole:#?}");
 }
 
 #[test]
@@ -102,8 +108,8 @@ fn samples_name_the_function_that_computes() {
         skip(&format!("no stack samples: {why}"));
         return;
     }
-    let profiles = json(&run, "profiles.json");
-    let computes = &profiles["phases"]["write-computes"];
+    let profiles = profiles(&run);
+    let computes = &profiles["write-computes"];
     let due = on_cpu(&only_thread(&profiles, "write-computes")) / 1e9 * 997.0;
     let samples = computes["samples"].as_f64().expect("a number");
     assert!((0.5..1.5).contains(&(samples / due)), "{samples} of {due}");
@@ -113,7 +119,7 @@ fn samples_name_the_function_that_computes() {
     let module = hottest["module"].as_str().expect("a module");
     assert_eq!(Path::new(module).file_name(), binary().file_name());
     assert!(hottest["sample_ratio"].as_f64() > Some(0.5), "{computes:#}");
-    let sleeps = &profiles["phases"]["write-sleeps"];
+    let sleeps = &profiles["write-sleeps"];
     assert!(sleeps["samples"].as_f64() < Some(samples / 2.0), "{sleeps:#}");
 
     // Every sample is one row, and every stack that it names exists.
@@ -154,7 +160,7 @@ fn without_samples_the_times_are_still_there() {
     };
     assert!(fact("write-computes", "stack_samples")["completeness.why"].contains("turned off"));
     // A sleeping thread returns to a CPU all the time: its totals are known.
-    let sleeps = only_thread(&json(&run, "profiles.json"), "write-sleeps");
+    let sleeps = only_thread(&profiles(&run), "write-sleeps");
     assert_whole(&sleeps);
     assert!(ns(&sleeps, "blocked") > 2.0 * on_cpu(&sleeps), "{sleeps}");
 }
@@ -164,11 +170,10 @@ fn steal_is_a_figure_of_the_host_or_missing_for_a_reason() {
     needs!("mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let run = run(&volume, &[]);
-    let phases = json(&run, "phases.json");
-    for phase in phases.as_array().expect("phases") {
-        let fact = &phase["facts"]["steal_ns"];
+    for phase in ["(run)", "write-computes", "write-sleeps"] {
+        let fact = &facts(&run.run, phase)["steal_ns"];
         assert_eq!(fact["scope"], "host", "{fact}");
-        match fact["value"]["value"].as_f64() {
+        match fact["value"].as_f64() {
             Some(steal) => assert!(steal >= 0.0, "{fact}"),
             None => assert!(fact["completeness"]["why"].as_str().is_some_and(|why| !why.is_empty()), "{fact}"),
         }

@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use activebench_e2e::{Volume, binary, needs, rows, verify};
+use activebench_e2e::{Volume, binary, facts, most_private_bytes, needs, rows, stage, verify};
 use serde_json::Value;
 
 /// Largest private memory of the observer in bytes, independent of the run's length. Together with the program's code,
@@ -22,21 +21,6 @@ fn data_file(volume: &Volume) -> String {
 
 fn manifest(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("run.json")).expect("run.json")).expect("JSON")
-}
-
-/// Returns the most memory that a process had until it ended, without its code. The kernel keeps no such maximum, so
-/// the value is polled.
-fn most_private_bytes(child: &mut Child) -> i64 {
-    let status = format!("/proc/{}/status", child.id());
-    let mut most_kib = 0;
-    while child.try_wait().expect("a child").is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse().ok());
-        most_kib = kib.unwrap_or(0).max(most_kib);
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    most_kib * 1024
 }
 
 #[test]
@@ -84,10 +68,10 @@ fn a_run_of_many_syncs_needs_little_memory_and_counts_all_of_them() {
     let private_bytes = most_private_bytes(&mut child);
     // A sync that has a slot and steps of its own takes 1 KiB: 60 MiB.
     assert!(private_bytes > 1 << 20 && private_bytes <= MOST_PRIVATE_BYTES, "{} MiB", private_bytes >> 20);
-    let phases: Value = serde_json::from_slice(&fs::read(run.join("phases.json")).expect("phases.json")).expect("JSON");
-    let facts = &phases[0]["facts"];
-    assert_eq!(facts["syncs_inside"]["value"]["value"].as_f64(), Some((COUNT - 1) as f64), "{facts}");
-    assert_eq!(facts["syncs_inside"]["completeness"]["state"], "complete", "{facts}");
+    let phases = stage(&run, "phases");
+    let syncs = &facts(&run, phases[0]["id"].as_str().expect("a phase"))["syncs_inside"];
+    assert_eq!(syncs["value"].as_f64(), Some((COUNT - 1) as f64), "{syncs}");
+    assert_eq!(syncs["completeness"]["state"], "complete", "{syncs}");
 }
 
 #[test]

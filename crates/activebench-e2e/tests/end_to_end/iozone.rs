@@ -61,6 +61,27 @@ fn the_run_directory_of_hundreds_of_passes_is_small_and_holds_all_of_them() {
 }
 
 #[test]
+fn a_run_of_a_thousand_figures_needs_little_memory() {
+    needs!("iozone", "mkfs.ext4", "losetup");
+    /// Of private memory. Together with the program's code, the installed program needs less than 64 MiB.
+    const MOST_BYTES: i64 = 60 << 20;
+    let volume = ext4(256);
+    let run = volume.beside("run");
+    let mut child = Command::new(activebench_e2e::binary())
+        .args(["verify", "--quiet", "--fail-on", "never", "--out"])
+        .arg(&run)
+        .args(["--", "iozone", "-a", "-g", "8m"])
+        .current_dir(volume.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let private_bytes = activebench_e2e::most_private_bytes(&mut child);
+    assert!(activebench_e2e::stage(&run, "claims").len() > 800);
+    // With every entry of the report in memory at once it would be 80 MiB.
+    assert!(private_bytes > 1 << 20 && private_bytes <= MOST_BYTES, "{} MiB", private_bytes >> 20);
+}
+
+#[test]
 fn a_default_write_is_misleading_and_the_durable_rate_is_given() {
     // If others have dirty pages too, the kernel writes these back before the clock stops.
     needs!("iozone", "mkfs.ext4", "losetup");

@@ -28,7 +28,13 @@ const fn format(
     table: &'static RunTable,
     write: fn(&JudgedRun, &mut dyn io::Write) -> io::Result<()>,
 ) -> Format {
-    Format { name, extension, shows_timelines: table.shows_timelines, rendering: Rendering::OfRuns(write) }
+    Format {
+        name,
+        extension,
+        is_unasked: false,
+        shows_timelines: table.shows_timelines,
+        rendering: Rendering::OfRuns(write),
+    }
 }
 
 /// Returns a table as CSV.

@@ -12,8 +12,13 @@ use crate::html::{page, part, prose, table, visible};
 use crate::page::Tone;
 
 /// Format `html`.
-pub(crate) static FORMAT: Format =
-    Format { name: "html", extension: "html", shows_timelines: true, rendering: Rendering::OfDocuments(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "html",
+    extension: "html",
+    is_unasked: false,
+    shows_timelines: true,
+    rendering: Rendering::OfDocuments(write),
+};
 
 fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     to.write_all(render(document, style).as_bytes())

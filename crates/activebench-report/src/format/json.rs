@@ -7,8 +7,13 @@ use crate::Style;
 use crate::document::Shown;
 
 /// Format `json`.
-pub(crate) static FORMAT: Format =
-    Format { name: "json", extension: "json", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "json",
+    extension: "json",
+    is_unasked: true,
+    shows_timelines: false,
+    rendering: Rendering::OfDocuments(write),
+};
 
 fn write(document: &dyn Shown, _style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     document.write_json(to)

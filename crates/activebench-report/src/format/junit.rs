@@ -29,8 +29,13 @@ use crate::{escape, headline};
 const LINES_QUOTED: usize = 40;
 
 /// Format `junit`.
-pub(crate) static FORMAT: Format =
-    Format { name: "junit", extension: "junit.xml", shows_timelines: false, rendering: Rendering::OfRuns(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "junit",
+    extension: "junit.xml",
+    is_unasked: false,
+    shows_timelines: false,
+    rendering: Rendering::OfRuns(write),
+};
 
 fn write(run: &JudgedRun, to: &mut dyn io::Write) -> io::Result<()> {
     let mut report = Report::new("activebench");

@@ -14,8 +14,13 @@ use crate::ticket::{LIMIT, Section, assembled};
 const GUARANTEED: usize = 900;
 
 /// Format `markdown`.
-pub(crate) static FORMAT: Format =
-    Format { name: "markdown", extension: "md", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "markdown",
+    extension: "md",
+    is_unasked: true,
+    shows_timelines: false,
+    rendering: Rendering::OfDocuments(write),
+};
 
 fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     to.write_all(render(document, style).as_bytes())

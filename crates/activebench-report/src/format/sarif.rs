@@ -59,8 +59,13 @@ const RUN_DIRECTORY: &str = "RUN";
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Format `sarif`.
-pub(crate) static FORMAT: Format =
-    Format { name: "sarif", extension: "sarif", shows_timelines: false, rendering: Rendering::OfRuns(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "sarif",
+    extension: "sarif",
+    is_unasked: false,
+    shows_timelines: false,
+    rendering: Rendering::OfRuns(write),
+};
 
 fn write(run: &JudgedRun, to: &mut dyn io::Write) -> io::Result<()> {
     escape::write_json(&Log { schema: SCHEMA, version: "2.1.0", runs: vec![of(run)] }, to)

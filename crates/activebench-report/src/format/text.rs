@@ -8,8 +8,13 @@ use crate::document::{Block, Dispensable, Room, Shown, Table};
 use crate::page::{Page, Tone};
 
 /// Format `text`.
-pub(crate) static FORMAT: Format =
-    Format { name: "text", extension: "txt", shows_timelines: false, rendering: Rendering::OfDocuments(write) };
+pub(crate) static FORMAT: Format = Format {
+    name: "text",
+    extension: "txt",
+    is_unasked: true,
+    shows_timelines: false,
+    rendering: Rendering::OfDocuments(write),
+};
 
 fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     to.write_all(render(document, style).as_bytes())

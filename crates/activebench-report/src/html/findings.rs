@@ -59,7 +59,7 @@ pub(super) fn section(run: &JudgedRun, groups: &[Group]) -> Markup {
             }
         }
         @if groups.len() > FINDINGS {
-            p { (count(groups.len() - FINDINGS, "further finding")) " in " code { "findings.json" } "." }
+            p { (count(groups.len() - FINDINGS, "further finding")) ": " code { "activebench show --stage findings" } "." }
         }
         @if let Some(undecided) = findings::undecided(run) {
             p { b { "Undecided: " } (shown(&undecided)) "." }

@@ -156,7 +156,7 @@ impl<'run> Phases<'run> {
                     }
                 }
                 @if others.len() > LINES {
-                    p { (count(others.len() - LINES, "further phase")) " in " code { "phases.json" } "." }
+                    p { (count(others.len() - LINES, "further phase")) ": " code { "activebench show --stage phases" } "." }
                 }
                 @for phase in others.iter().take(FACTS) {
                     (self.fact_table(self.names.get(&phase.id), &format!("Facts of {}", self.name(phase))))

@@ -66,7 +66,7 @@ impl<'run> Quotes<'run> {
                     summary { (count(notes.len(), "note")) " of the parser" }
                     ul { @for note in notes.iter().take(NOTES) { li { (shown(&quoted(note))) } } }
                     @if notes.len() > NOTES {
-                        p { (count(notes.len() - NOTES, "further note")) " in " code { "claims.json" } "." }
+                        p { (count(notes.len() - NOTES, "further note")) ": " code { "activebench report --format sarif" } "." }
                     }
                 }
             }

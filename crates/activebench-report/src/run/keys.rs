@@ -1,7 +1,7 @@
 //! The keys of a run's report for programs. The schema is `docs/report.schema.json`. An unknown value is `null`, never 0, and its key is never left out. The
 //! unit is named beside each value, and in the names of plain numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
@@ -22,7 +22,7 @@ use activebench_model::run::{ChildEnd, FailOn, Redaction};
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Limit up to which whole numbers are exact in a [`Quantity`].
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -37,11 +37,14 @@ pub(crate) struct Report<'run> {
     purpose: Option<&'run str>,
     target: Option<&'run str>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
-    claims: Vec<ClaimEntry<'run>>,
+    #[serde(serialize_with = "write_claims")]
+    claims: &'run JudgedRun,
     claims_by_verdict: BTreeMap<&'static str, usize>,
     bound_notes: &'run [String],
-    phases: Vec<PhaseEntry<'run>>,
-    findings: Vec<FindingEntry<'run>>,
+    #[serde(serialize_with = "write_phases")]
+    phases: &'run JudgedRun,
+    #[serde(serialize_with = "write_findings")]
+    findings: &'run JudgedRun,
     questions: &'run BTreeMap<String, Answer>,
     coverage: CoverageEntry<'run>,
     host: Host,
@@ -242,7 +245,6 @@ impl<'run> Report<'run> {
     pub(super) fn of(run: &'run JudgedRun) -> Self {
         let manifest = &run.manifest;
         let parsed = &run.parsed;
-        let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
         let adapter = (!parsed.tool.is_empty()).then_some(parsed.tool.as_str());
         Self {
             verdict: run.verdict,
@@ -261,11 +263,11 @@ impl<'run> Report<'run> {
             purpose: manifest.choices.purpose.as_deref(),
             target: manifest.choices.target.as_deref(),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
-            claims: parsed.claims.iter().map(|c| claim_entry(c, judged.get(c.id.as_str()).copied(), run)).collect(),
+            claims: run,
             claims_by_verdict: claims_by_verdict(run),
             bound_notes: &run.shares.notes,
-            phases: run.phases.iter().map(|phase| phase_entry(phase, run)).collect(),
-            findings: run.findings.iter().flat_map(finding_entries).collect(),
+            phases: run,
+            findings: run,
             questions: &run.questions,
             coverage: CoverageEntry {
                 backend: manifest.coverage.backend,
@@ -317,7 +319,37 @@ pub(crate) fn claims_by_verdict(run: &JudgedRun) -> BTreeMap<&'static str, usize
     ClaimVerdict::ALL.iter().map(|verdict| (verdict.as_str(), count(*verdict))).collect()
 }
 
-fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>, run: &'run JudgedRun) -> ClaimEntry<'run> {
+// A run of a thousand figures has tens of thousands of entries: each is made while it is written.
+
+fn write_claims<S: Serializer>(run: &&JudgedRun, to: S) -> Result<S::Ok, S::Error> {
+    let judged: HashMap<&str, &JudgedClaim> = run.judged.iter().map(|judged| (judged.claim.as_str(), judged)).collect();
+    let mut shares: HashMap<&str, Vec<&Share>> = HashMap::new();
+    for share in &run.shares.shares {
+        shares.entry(&share.claim).or_default().push(share);
+    }
+    to.collect_seq(run.parsed.claims.iter().map(|claim| {
+        let id = claim.id.as_str();
+        claim_entry(claim, judged.get(id).copied(), shares.get(id).map_or(&[], Vec::as_slice))
+    }))
+}
+
+fn write_phases<S: Serializer>(run: &&JudgedRun, to: S) -> Result<S::Ok, S::Error> {
+    // The first of each phase, should there be more.
+    let limiters = run.limiters.iter().rev();
+    let limiters: HashMap<&str, &Limiter> = limiters.map(|limiter| (limiter.phase.as_str(), limiter)).collect();
+    let entry = |phase| phase_entry(phase, run, &limiters);
+    to.collect_seq(run.phases.iter().map(entry))
+}
+
+fn write_findings<S: Serializer>(run: &&JudgedRun, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(run.findings.iter().flat_map(finding_entries))
+}
+
+fn claim_entry<'run>(
+    claim: &'run Claim,
+    judged: Option<&'run JudgedClaim>,
+    shares: &[&'run Share],
+) -> ClaimEntry<'run> {
     ClaimEntry {
         id: &claim.id,
         phase: &claim.phase,
@@ -335,7 +367,7 @@ fn claim_entry<'run>(claim: &'run Claim, judged: Option<&'run JudgedClaim>, run:
         no_correction: judged.and_then(|j| j.no_correction.as_deref()),
         measured_instead: judged.and_then(|j| j.measured_instead.as_deref()),
         findings: judged.map_or(&[], |j| &j.findings),
-        shares: run.shares.shares.iter().filter(|share| share.claim == claim.id).map(share_entry).collect(),
+        shares: shares.iter().copied().map(share_entry).collect(),
     }
 }
 
@@ -366,7 +398,11 @@ fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {
     CorrectedEntry { value, unit, meaning: &corrected.meaning }
 }
 
-fn phase_entry<'run>(phase: &'run Phase, run: &'run JudgedRun) -> PhaseEntry<'run> {
+fn phase_entry<'run>(
+    phase: &'run Phase,
+    run: &'run JudgedRun,
+    limiters: &HashMap<&str, &'run Limiter>,
+) -> PhaseEntry<'run> {
     let mut files: Vec<FileId> = phase.parts.iter().map(|part| part.file).collect();
     files.sort_unstable();
     files.dedup();
@@ -378,7 +414,7 @@ fn phase_entry<'run>(phase: &'run Phase, run: &'run JudgedRun) -> PhaseEntry<'ru
         incomplete: phase.incomplete.as_deref(),
         facts: fact_entries(&phase.facts),
         cpu: run.profiles.phases.get(&phase.id),
-        limiter: run.limiters.iter().find(|limiter| limiter.phase == phase.id).map(limiter_entry),
+        limiter: limiters.get(phase.id.as_str()).copied().map(limiter_entry),
     }
 }
 

@@ -59,6 +59,8 @@ enum Stage {
     Facts,
     /// Results of the detectors.
     Findings,
+    /// CPU time by thread and by function.
+    Profiles,
 }
 
 /// Every stage, in the order of the help.
@@ -72,7 +74,7 @@ static STAGES: LazyLock<Vec<Stage>> = LazyLock::new(|| {
             _ => {}
         }
     }
-    stages.extend([Stage::Activity, Stage::Claims, Stage::Phases, Stage::Facts, Stage::Findings]);
+    stages.extend([Stage::Activity, Stage::Claims, Stage::Phases, Stage::Facts, Stage::Findings, Stage::Profiles]);
     stages
 });
 
@@ -93,6 +95,7 @@ impl ValueEnum for Stage {
             Stage::Phases => ("phases", "The tool's passes and their windows"),
             Stage::Facts => ("facts", "Observed figures of each phase"),
             Stage::Findings => ("findings", "Results of the detectors"),
+            Stage::Profiles => ("profiles", "CPU time of each phase by thread, and samples by function"),
         };
         Some(PossibleValue::new(name).help(about))
     }
@@ -222,8 +225,20 @@ fn derived_stage(sink: &mut Sink, reader: &RunReader, stage: Stage) -> anyhow::R
             run.chain(phases).try_for_each(|(phase, profile)| profile_rows(sink, phase, profile))?;
             Ok(())
         }
+        Stage::Profiles => {
+            let run = std::iter::once(("(run)", &judged.profiles.run));
+            let phases = judged.profiles.phases.iter().map(|(phase, profile)| (phase.as_str(), profile));
+            run.chain(phases).try_for_each(|(phase, profile)| sink.row(&ProfileRow { phase, profile }))
+        }
         _ => rows(sink, &judged.findings),
     }
+}
+
+#[derive(Serialize)]
+struct ProfileRow<'a> {
+    phase: &'a str,
+    #[serde(flatten)]
+    profile: &'a CpuProfile,
 }
 
 /// A fact as a row; `of` names the thread or function that a profile's figure belongs to.

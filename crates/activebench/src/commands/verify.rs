@@ -26,7 +26,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Rights, Subcommand};
 use crate::arguments::{Output, known_profile, parse_percent, parse_size};
-use crate::output;
+use crate::{formats, output};
 
 /// Run a benchmark, observe it, judge its figures, report.
 #[derive(Args, Debug)]
@@ -302,6 +302,7 @@ impl Verify {
                 false => ChildOutput::Stdout,
             },
             quiet: self.output.quiet,
+            timelines: formats::timelines_of(&self.output.formats),
         }
     }
 
