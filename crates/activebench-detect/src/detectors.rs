@@ -4,6 +4,7 @@
 pub mod access_pattern_differs;
 pub mod asynchronous_through_page_cache;
 pub mod below_media_floor;
+pub mod benchmark_stopped;
 pub mod beyond_physical_limit;
 pub mod blind_path;
 pub mod block_size_differs;
@@ -47,6 +48,7 @@ pub mod same_offsets_every_run;
 pub mod size_below_memory;
 pub mod size_differs;
 pub mod sync_outside_clock;
+pub mod system_clock_changed;
 pub mod target_not_touched;
 pub mod throttled_by_policy;
 pub mod time_limit_too_short;

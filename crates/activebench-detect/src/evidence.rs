@@ -9,3 +9,4 @@ pub(crate) mod mapped_files;
 mod moved_bytes;
 pub(crate) mod payload;
 pub(crate) mod rebuilt_figure;
+mod system_clock;

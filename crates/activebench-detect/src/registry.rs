@@ -48,6 +48,8 @@ pub static DETECTORS: &[&Detector] = &[
     &power_state::DETECTOR,
     &memory_pressure::DETECTOR,
     &device_not_fit::DETECTOR,
+    &system_clock_changed::DETECTOR,
+    &benchmark_stopped::DETECTOR,
     &phase_too_short::DETECTOR,
     &no_steady_state::DETECTOR,
     &cliff_or_throttling::DETECTOR,

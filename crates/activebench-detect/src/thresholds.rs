@@ -330,6 +330,10 @@ thresholds! {
     ab605_swapped_warn_count = 0.0, Count, "default: a benchmark's machine does not swap";
     /// AB605: share of the window in which all tasks waited for memory.
     ab605_stall_warn_ratio = 0.001, Ratio, "default";
+    /// AB607: time by which the system clock was set or the machine was suspended, as a share of the window.
+    ab607_change_warn_ratio = 0.001, Ratio, "default: a fiftieth of what a confirmed rate may differ by";
+    /// AB608: share of the window in which a thread of the tool was stopped.
+    ab608_stopped_warn_ratio = 0.01, Ratio, "default: a fifth of what a confirmed rate may differ by";
     /// AB606: bytes that a profile with preconditioning asks to be written before a pass, over the device's size.
     ab606_preconditioning_least_ratio = 2.0, Ratio, "SNIA PTS 2.0.2: twice the capacity";
     /// AB701: windows below this warn.

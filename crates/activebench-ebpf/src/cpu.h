@@ -16,7 +16,12 @@ enum { CPU_PERIOD_NS = 2000000 };
 
 static always_inline u32 state_off_cpu(u8 off_cpu)
 {
-	return off_cpu == OFF_PREEMPTED ? IN_PREEMPTION : off_cpu == OFF_IOWAIT ? IN_IOWAIT : IN_BLOCK;
+	switch (off_cpu) {
+	case OFF_PREEMPTED: return IN_PREEMPTION;
+	case OFF_IOWAIT: return IN_IOWAIT;
+	case OFF_STOPPED: return IN_STOP;
+	}
+	return IN_BLOCK;
 }
 
 /* The totals as kept, which are those at `at_ns`. */

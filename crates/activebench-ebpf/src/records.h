@@ -162,7 +162,7 @@ struct cache_record {
 };
 
 /* Where a thread's time goes at one moment. */
-enum { IN_USER = 0, IN_KERNEL = 1, IN_BLOCK = 2, IN_IOWAIT = 3, IN_PREEMPTION = 4 };
+enum { IN_USER = 0, IN_KERNEL = 1, IN_BLOCK = 2, IN_IOWAIT = 3, IN_PREEMPTION = 4, IN_STOP = 5 };
 
 /* A thread's running totals at `at_ns`. All time from `since_ns` on went to `state`. */
 struct cpu_record {
@@ -422,7 +422,7 @@ struct aio_key {
 
 /* Of task_state.in_kernel. */
 enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2 };
-enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };
+enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3, OFF_STOPPED = 4 };
 
 struct file_key {
 	u64 ino;

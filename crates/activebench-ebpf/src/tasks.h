@@ -219,6 +219,18 @@ static always_inline int waits_for_io(struct task_struct *task)
 	return (value >> FIELD_RSHIFT(task->in_iowait)) != 0;
 }
 
+/* __TASK_STOPPED and __TASK_TRACED (include/linux/sched.h of Linux 6.1 to 6.18). */
+enum { STOPPED_OR_TRACED = 0x4 | 0x8 };
+
+static always_inline u8 off_cpu_of(struct task_struct *task, int preempted, u64 task_state)
+{
+	if (preempted)
+		return OFF_PREEMPTED;
+	if (task_state & STOPPED_OR_TRACED)
+		return OFF_STOPPED;
+	return waits_for_io(task) ? OFF_IOWAIT : OFF_BLOCKED;
+}
+
 SEC("tp_btf/sched_switch")
 int sched_switch(u64 *context)
 {
@@ -235,7 +247,7 @@ int sched_switch(u64 *context)
 			/* A call that leaves the processor is timed: by now, if its entry was not. */
 			if (state->in_kernel)
 				state->stands_for = 1;
-			state->off_cpu = preempted ? OFF_PREEMPTED : waits_for_io(previous) ? OFF_IOWAIT : OFF_BLOCKED;
+			state->off_cpu = off_cpu_of(previous, preempted, context[3]);
 		}
 	}
 	if (next->pid) {

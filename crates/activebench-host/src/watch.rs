@@ -20,6 +20,8 @@ use crate::stack::is_network;
 const MOST_KEPT: usize = 512;
 /// Number of quick readings per reading of the values that are in many small files.
 const SLOW_EVERY: u32 = 10;
+/// Two clocks are never read at the same moment: differences below this are not changes.
+const LEAST_CLOCK_CHANGE_NS: u64 = 1_000_000;
 /// Maximum number of frequencies and of throttle counters per reading: a machine may have hundreds of CPUs.
 const MOST_FILES: usize = 64;
 
@@ -27,6 +29,8 @@ const MEMORY: &str = "/proc/meminfo";
 const VIRTUAL_MEMORY: &str = "/proc/vmstat";
 const PRESSURE: &str = "/proc/pressure/memory";
 const MOUNT_STATS: &str = "/proc/self/mountstats";
+const WALL_CLOCK: &str = "clock_gettime: CLOCK_REALTIME less CLOCK_MONOTONIC";
+const BOOT_CLOCK: &str = "clock_gettime: CLOCK_BOOTTIME less CLOCK_MONOTONIC";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
@@ -144,6 +148,18 @@ impl HostWatch {
         self.read(at_ns);
         for (disk, source, alarm) in temperature_alarms(&self.reader) {
             self.keep(Watched::HotDisks, &disk, &source, at_ns, Ok(u64::from(alarm)));
+        }
+    }
+
+    /// Adds what the caller read of the clocks: `CLOCK_REALTIME` and `CLOCK_BOOTTIME`, each less `CLOCK_MONOTONIC`.
+    pub fn add_clocks(&mut self, at_ns: u64, [wall_ns, boot_ns]: [u64; 2]) {
+        for (what, source, lead_ns) in
+            [(Watched::WallClock, WALL_CLOCK, wall_ns), (Watched::Suspended, BOOT_CLOCK, boot_ns)]
+        {
+            let last = self.kept.get(&(what, String::new())).and_then(|kept| kept.readings.last());
+            let unchanged = last.filter(|(_, last_ns)| last_ns.abs_diff(lead_ns) < LEAST_CLOCK_CHANGE_NS);
+            let lead_ns = unchanged.map_or(lead_ns, |(_, last_ns)| *last_ns);
+            self.keep(what, "", source, at_ns, Ok(lead_ns));
         }
     }
 

@@ -423,6 +423,8 @@ pub enum ThreadState {
     IoWait,
     /// Off CPU though runnable.
     Preempted,
+    /// Off CPU because a signal (SIGSTOP, SIGTSTP) or a debugger stopped it. A part of `blocked_ns`.
+    Stopped,
 }
 
 /// A thread's running totals at one moment: on each return to a CPU, and with every sample.

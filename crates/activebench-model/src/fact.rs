@@ -306,6 +306,16 @@ fact_names! {
     MemoryStallShare = "memory_stalled_ratio", Ratio;
     /// Largest possible error of `memory_stalled_ns`: the part that may have been just before or after the window.
     MemoryStallError = "memory_stalled_error_ns", Ns;
+    /// Time by which the system clock (`CLOCK_REALTIME`) was set forwards and backwards, added up, from the last reading
+    /// before the window to the first after it. Time in which the machine was suspended counts, because the system clock
+    /// goes on. Partial when some or all of it may be from outside the window. Absent where the clock was not read.
+    /// Scope: host. Source: clock_gettime.
+    WallClockJumps = "wall_clock_jumps_ns", Ns;
+    /// Time in which the machine was suspended, between the same readings. Scope: host. Source: clock_gettime.
+    Suspended = "suspended_ns", Ns;
+    /// Longest time inside the window for which one of the phase's threads was stopped by a signal (SIGSTOP, SIGTSTP)
+    /// or a debugger, from stops of at least 2 ms. Source: scheduler.
+    Stopped = "stopped_ns", Ns;
     /// Largest fall of the CPUs' mean frequency from a reading inside the window to a later one, as a share of
     /// the former. With fewer than two readings inside, the readings just before and after the window count too. Absent
     /// where the host does not scale frequencies, missing with fewer than two readings. Scope: host. Source: cpufreq.

@@ -32,6 +32,11 @@ pub enum Watched {
     /// Bytes that the client of a network file system received from its server, direct reads included:
     /// `/proc/self/mountstats`. A counter per mount point.
     ServerReadBytes,
+    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC`: both run at the same rate, so it changes only where the system clock
+    /// was set or the machine was suspended. Changes below 1 ms are not kept. A level, ns.
+    WallClock,
+    /// `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`: time since boot in which the machine was suspended. A counter, ns.
+    Suspended,
 }
 
 /// One counter or level over the run.

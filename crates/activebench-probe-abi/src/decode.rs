@@ -341,6 +341,7 @@ impl KernelEvent for CpuEvent {
             2 => ThreadState::Blocked,
             3 => ThreadState::IoWait,
             4 => ThreadState::Preempted,
+            5 => ThreadState::Stopped,
             _ => return None,
         };
         Some(CpuEvent {

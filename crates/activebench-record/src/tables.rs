@@ -100,7 +100,7 @@ codes! { TaskEventKind { Born = 1, Executed = 2, Exited = 3, } }
 codes! { BlockEventKind { Queued = 1, Completed = 2, Inferred = 3, } }
 codes! { BlockAction { Read = 0, Write = 1, Flush = 2, Discard = 3, Other = 4, } }
 codes! { Origin { Unknown = 0, Tree = 1, Observer = 2, Kernel = 3, Foreign = 4, } }
-codes! { ThreadState { User = 0, Kernel = 1, Blocked = 2, IoWait = 3, Preempted = 4, } }
+codes! { ThreadState { User = 0, Kernel = 1, Blocked = 2, IoWait = 3, Preempted = 4, Stopped = 5, } }
 
 /// Most bytes that one call reads or writes (`MAX_RW_COUNT`, include/linux/fs.h of Linux 6.12), with pages of 64 KiB.
 const MOST_MOVED_BYTES: i64 = i32::MAX as i64;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getuid, kill_process_group, pidfd_open,
-    set_child_subreaper, waitid, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getuid, kill_process, kill_process_group,
+    pidfd_open, set_child_subreaper, waitid, waitpid,
 };
 use tokio::process::{Child, Command};
 
@@ -74,6 +74,15 @@ fn wait_ready(control: &UnixStream) -> io::Result<()> {
     (&mut &*control).read_exact(&mut ready)
 }
 
+/// Why the child is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopCause {
+    /// The kernel stopped it because it read from the terminal, or set it.
+    Terminal,
+    /// Somebody sent this signal.
+    Signal(i32),
+}
+
 impl Suspended {
     pub(crate) fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
@@ -105,13 +114,23 @@ impl Suspended {
         self.signal_group(Signal::CONT);
     }
 
-    /// Returns true if the kernel stopped the child because it read from the terminal, or set it.
-    pub(crate) fn is_stopped_at_terminal(&self) -> bool {
+    /// Returns the cause if the child is stopped.
+    pub(crate) fn stop_cause(&self) -> Option<StopCause> {
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // A child that has ended, or was never stopped, has no such state.
         let stopped = waitid(WaitId::PidFd(self.pidfd()), options).ok().flatten();
-        let signal = stopped.and_then(|status| status.stopping_signal());
-        [Signal::TTIN, Signal::TTOU].iter().any(|at_terminal| signal == Some(at_terminal.as_raw()))
+        let signal = stopped.and_then(|status| status.stopping_signal())?;
+        let at_terminal = [Signal::TTIN, Signal::TTOU].iter().any(|at_terminal| signal == at_terminal.as_raw());
+        Some(if at_terminal { StopCause::Terminal } else { StopCause::Signal(signal) })
+    }
+
+    /// Stops the group and ourselves, as the user's shell would; both go on together.
+    pub(crate) fn suspend_group(&self) {
+        self.signal_group(Signal::STOP);
+        match kill_process(getpid(), Signal::STOP) {
+            // We cannot be stopped: then the group goes on at once.
+            Ok(()) | Err(_) => self.signal_group(Signal::CONT),
+        }
     }
 
     pub(crate) fn kill_group(&self) {

@@ -13,6 +13,7 @@ mod limits;
 mod output;
 pub mod stub;
 
+use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -23,6 +24,8 @@ use activebench_model::event::StealEvent;
 use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks, StopReason};
 use activebench_probe::{LiveFigures, Observation, Observer, ProbeError, ProbeOptions};
+use child::StopCause;
+use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -42,6 +45,8 @@ const TICK: Duration = Duration::from_millis(500);
 /// more than one part in [`READ_COST`] of a CPU.
 const READ_PERIOD: Duration = Duration::from_millis(100);
 const READ_COST: u32 = 500;
+/// Readings of the clocks at either end of a run that are tried until one was made without losing the CPU.
+const MOST_TRIES: u32 = 1_000;
 
 /// The tool to run, and how.
 #[derive(Clone, Debug)]
@@ -131,6 +136,11 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     let mut interrupts = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
     let mut terminations = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;
     let mut hangups = signal(SignalKind::hangup()).map_err(system("listen for SIGHUP"))?;
+    // Without a terminal nobody lets us go on.
+    let mut suspensions = match std::io::stdin().is_terminal() {
+        true => Some(signal(SignalKind::from_raw(Signal::TSTP.as_raw())).map_err(system("listen for SIGTSTP"))?),
+        false => None,
+    };
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
     let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
@@ -139,7 +149,7 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     let mut limits = limits::Watch::default();
     limits.read(child.pid());
     let mut watches = Watches::new(child.pid());
-    watches.host.read_all(clock::monotonic_ns());
+    watches.read_all();
     let mut read_at = Instant::now() + watches.read();
     let mut clocks = Clocks { started_unix_s: clock::unix_s(), started_ns: clock::monotonic_ns(), ended_ns: 0 };
     end.start_error = child.release().await.map_err(system("release the child"))?;
@@ -153,6 +163,7 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     let mut kill_at = far_off;
     let mut give_up_at = far_off;
     let mut status: Option<ExitStatus> = None;
+    let mut was_stopped = false;
     let (mut stdout_open, mut stderr_open) = (true, true);
     let (mut stdout_buffer, mut stderr_buffer) = (vec![0; 65_536], vec![0; 65_536]);
 
@@ -172,6 +183,7 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
             _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Interrupted, hooks),
             _ = terminations.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Terminated, hooks),
             _ = hangups.recv() => stop(&child, &mut end, &mut kill_at, StopReason::HungUp, hooks),
+            Some(_) = async { suspensions.as_mut()?.recv().await }, if suspensions.is_some() => child.suspend_group(),
             () = sleep_until(timeout_at), if end.stopped_by_us.is_none() && status.is_none() => {
                 stop(&child, &mut end, &mut kill_at, StopReason::TimedOut, hooks);
             }
@@ -185,10 +197,19 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
             () = sleep_until(read_at) => read_at = Instant::now() + watches.read(),
             _ = ticks.tick() => {
                 limits.read(child.pid());
-                if end.stopped_by_us.is_none() && status.is_none() && child.is_stopped_at_terminal() {
-                    hooks.notice("the benchmark asks at the terminal, which stays with activebench (hint: give it its input: `< FILE`)");
-                    stop(&child, &mut end, &mut kill_at, StopReason::AtTerminal, hooks);
+                let cause = child.stop_cause().filter(|_| end.stopped_by_us.is_none() && status.is_none());
+                match cause {
+                    Some(StopCause::Terminal) => {
+                        hooks.notice("the benchmark asks at the terminal, which stays with activebench (hint: give it its input: `< FILE`)");
+                        stop(&child, &mut end, &mut kill_at, StopReason::AtTerminal, hooks);
+                    }
+                    Some(StopCause::Signal(signal)) if !was_stopped => {
+                        let pid = child.pid();
+                        hooks.notice(&format!("signal {signal} stopped the benchmark (hint: `kill -CONT {pid}` lets it go on)"));
+                    }
+                    Some(StopCause::Signal(_)) | None => {}
                 }
+                was_stopped = cause.is_some();
                 hooks.tick(started.elapsed(), probe.live());
             }
         }
@@ -205,7 +226,7 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
     }
     clocks.ended_ns = clock::monotonic_ns();
     watches.steal.read(clock::monotonic_ns());
-    watches.host.read_all(clock::monotonic_ns());
+    watches.read_all();
     let (steal, steal_unread) = watches.steal.finish();
     output.close(clocks.ended_ns);
     incomplete.extend(output.cuts());
@@ -253,11 +274,32 @@ impl Watches {
         Self { steal: StealWatch::new(&roots), host: HostWatch::new(&roots, Process::Id(pid)) }
     }
 
+    /// Reads everything: just before the tool is released, and after its end.
+    fn read_all(&mut self) {
+        self.host.read_all(clock::monotonic_ns());
+        // These readings enclose the run: without them no window is covered, and the facts on the clocks are missing.
+        for _ in 0..MOST_TRIES {
+            if self.read_clocks() {
+                break;
+            }
+        }
+    }
+
+    /// Returns `false` if the clocks could not be read at one moment.
+    fn read_clocks(&mut self) -> bool {
+        let leads = clock::leads_ns();
+        if let Some(leads_ns) = leads {
+            self.host.add_clocks(clock::monotonic_ns(), leads_ns);
+        }
+        leads.is_some()
+    }
+
     /// Reads once, and returns the time to wait until the next reading.
     fn read(&mut self) -> Duration {
         let begin = Instant::now();
         self.steal.read(clock::monotonic_ns());
         self.host.read(clock::monotonic_ns());
+        self.read_clocks();
         READ_PERIOD.max(begin.elapsed() * READ_COST)
     }
 }

@@ -27,7 +27,8 @@
 //!
 //! # When it is wrong
 //! It is wrong when the tool waited more than 100 ms for a CPU between its clock and its first call. When an option
-//! takes time out of the clock (`iozone -J`) it is undecided.
+//! takes time out of the clock (`iozone -J`) it is undecided, and so it is when the system clock was changed during the
+//! pass (AB607).
 //!
 //! # What to do
 //! Quote the rebuilt figure, and make the pass longer.

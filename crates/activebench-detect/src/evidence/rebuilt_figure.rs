@@ -13,6 +13,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, fact_if_any, seen};
+use crate::evidence::system_clock::{self, ran_evenly};
 use crate::run::Run;
 
 /// The figure of a claim, computed from the observation.
@@ -717,6 +718,7 @@ pub(crate) fn of_each_claim<'a>(
     let (mut undecided, mut not_applicable) = (None, None);
     let concerning = |claims: Vec<&'a Claim>| {
         let mut facts: Vec<FactName> = claims.iter().flat_map(|claim| basis(phase, claim)).collect();
+        facts.extend(system_clock::FACTS.iter().filter(|name| phase.facts.get(**name).is_some()));
         facts.sort_unstable();
         facts.dedup();
         case.concerning(claims).resting_on(facts)
@@ -726,7 +728,7 @@ pub(crate) fn of_each_claim<'a>(
         // An option that nobody read may move the clock: a ramp, say.
         let known = match &compared {
             Ok(Agreement::Agrees) | Err(_) => Ok(()),
-            Ok(_) => read_whole(phase),
+            Ok(_) => read_whole(phase).and_then(|()| ran_evenly(&case.run, phase, rate_window(phase))),
         };
         match known.and(compared) {
             Ok(agreement) => match firing(claim, &agreement) {

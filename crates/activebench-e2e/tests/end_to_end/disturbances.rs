@@ -3,10 +3,11 @@
 //! The machine may be busy on its own. Where only quiet could be asserted, the tests compare with the kernel's
 //! counters.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use activebench_e2e::{Verified, Volume, binary, needs, skip, verify};
+use activebench_e2e::{Verified, Volume, binary, needs, rows, skip, verify};
 use serde_json::Value;
 
 const MIB: f64 = 1_048_576.0;
@@ -62,6 +63,87 @@ fn a_processor_shared_with_others_is_found() {
         let message = finding["message"].as_str().unwrap_or("");
         assert!(!message.contains("waited for a CPU"), "{finding}");
     }
+}
+
+/// Sets the system clock by so many seconds; `false` where nobody may.
+fn set_clock_by(seconds: i32) -> bool {
+    let words = format!("{seconds} seconds");
+    Command::new("date").args(["--set", &words]).output().is_ok_and(|output| output.status.success())
+}
+
+/// The system clock, three seconds ahead of the time until this value is dropped.
+struct ClockAhead;
+
+impl Drop for ClockAhead {
+    fn drop(&mut self) {
+        assert!(set_clock_by(-3), "the system clock stays three seconds ahead");
+    }
+}
+
+/// iozone takes the time from the system clock.
+#[test]
+fn a_system_clock_that_is_set_during_a_pass_is_named_and_the_tool_is_not_accused() {
+    needs!("iozone", "mkfs.ext4", "losetup", "sh", "date");
+    if !set_clock_by(0) {
+        return skip("the system clock cannot be set here");
+    }
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let script = "iozone -i0 -i1 -e -c -I -r4k -s96m -f x & \
+                  until [ -s x ]; do sleep 0.05; done; sleep 0.4; date --set '3 seconds' >/dev/null; wait $!";
+    let run = {
+        let _ahead = ClockAhead;
+        verify(&volume, &[], &["sh", "-c", script])
+    };
+    let changed = findings(&run, "AB607", "write");
+    assert!(changed.iter().any(|finding| finding["severity"] == "warn"), "{}", run.story());
+    assert!((2.9e9..3.2e9).contains(&run.fact("write", "wall_clock_jumps_ns")), "{}", run.story());
+    assert_eq!(run.fact("write", "suspended_ns"), 0.0);
+    assert_eq!(run.claim_verdict("write"), "unverifiable", "{}", run.story());
+    // The passes after it are judged as ever.
+    assert_eq!(run.fact("read", "wall_clock_jumps_ns"), 0.0);
+    assert_eq!(run.claim_verdict("read"), "confirmed", "{}", run.story());
+    assert_eq!(run.exit_code(), Some(3), "{}", run.story());
+    assert_rechecked(&run);
+}
+
+/// Ctrl-Z in the user's shell stops activebench and the benchmark, and `fg` lets both go on.
+#[test]
+fn a_run_that_its_user_suspends_goes_on_and_the_stop_is_recorded() {
+    needs!("dd", "mkfs.ext4", "losetup", "bash", "script");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = volume.beside("run");
+    let (binary, out) = (binary(), run.display());
+    let tool = "for i in 1 2 3 4; do dd if=/dev/zero of=f bs=4k count=100 oflag=direct; sleep 0.5; done 2>&-";
+    let shell = format!(
+        "set -m\n{} verify --out {out} -- sh -c '{tool}' &\nuntil [ -s f ]; do sleep 0.05; done\nkill -TSTP $!\n\
+         until grep 'State:.T' /proc/$!/status; do sleep 0.05; done\nsleep 1\nfg\n",
+        binary.display()
+    );
+    std::fs::write(volume.path().join("shell"), shell).expect("a script");
+    let mut script = Command::new("script");
+    let script = script.args(["--quiet", "--return", "--command", "bash shell", "/dev/null"]);
+    let output = script.current_dir(volume.path()).output().expect("script runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // No adapter knows dd.
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let stopped = |row: &HashMap<String, String>| row["state"] == "stopped";
+    let length = |row: HashMap<String, String>| {
+        let at = |name: &str| row[name].parse::<u64>().expect("a time");
+        at("at_ns") - at("since_ns")
+    };
+    let longest = rows(&run, "cpu").into_iter().filter(stopped).map(length).max();
+    assert!(longest.is_some_and(|ns| ns >= 1_000_000_000), "{longest:?} {said}");
+}
+
+/// The lie and its twin are in the corpus (AB608); here the tool ends while it is stopped.
+#[test]
+fn a_benchmark_that_is_stopped_for_good_is_told_and_can_be_ended() {
+    needs!("mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let run = verify(&volume, &["--timeout", "2s"], &["sh", "-c", "echo begun; kill -STOP $$; echo never"]);
+    assert!(run.stderr().contains("signal 19 stopped the benchmark"), "{}", run.stderr());
+    assert_eq!(run.exit_code(), Some(3), "{}", run.story());
+    assert_eq!(run.report["run"]["child"]["stopped_by_us"], "timed out", "{}", run.report["run"]["child"]);
 }
 
 #[test]

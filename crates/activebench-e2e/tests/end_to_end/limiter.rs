@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use activebench_e2e::{Verified, Volume, binary, needs, verify};
+use activebench_e2e::{Verified, Volume, binary, needs, skip, verify};
 
 /// Makes a volume with a durable file `f` of 64 MiB.
 fn with_file() -> Volume {
@@ -81,6 +81,10 @@ fn a_rate_that_fio_was_told_to_keep_is_its_own_limit() {
         fio.extend(["--rate_iops=100", "--runtime=1", "--time_based", "--invalidate=0"]);
         fio.extend(engine);
         let run = verify(&volume, &[], &fio);
+        // Then waiting for a CPU takes the place of fio's own pauses.
+        if run.fact("r-read", "preempted_ns") > 0.05 * run.fact("r-read", "window_ns") {
+            return skip("others kept the CPUs busy");
+        }
         assert_limiter(&run, "r-read", &["tool-limit"], "(`--rate_iops=100`)");
     }
 }

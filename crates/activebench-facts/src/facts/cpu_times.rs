@@ -181,7 +181,7 @@ fn before(mut times: ThreadTimes, state: ThreadState, passed_ns: u64) -> Option<
     let total = match state {
         ThreadState::User => &mut times.user_ns,
         ThreadState::Kernel => &mut times.kernel_ns,
-        ThreadState::Blocked | ThreadState::IoWait => &mut times.blocked_ns,
+        ThreadState::Blocked | ThreadState::IoWait | ThreadState::Stopped => &mut times.blocked_ns,
         ThreadState::Preempted => &mut times.preempted_ns,
     };
     *total = total.checked_sub(passed_ns)?;

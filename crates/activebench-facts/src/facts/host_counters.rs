@@ -75,6 +75,7 @@ pub(super) fn add(manifest: &Manifest, activity: &Activity, phases: &mut [Phase]
         let of_phase = OfPhase { host, readings, window, target };
         of_phase.add_memory(&own, &mut phase.facts);
         of_phase.add_processors(&mut phase.facts);
+        of_phase.add_clocks(&mut phase.facts);
         of_phase.add_network(&mut phase.facts);
     }
 }
@@ -211,6 +212,15 @@ impl OfPhase<'_> {
         facts.insert(FactName::HotDisks, fact);
     }
 
+    /// Adds the facts on the system clock. They are absent where it was not read.
+    fn add_clocks(&self, facts: &mut Facts) {
+        for (name, what) in [(FactName::WallClockJumps, Watched::WallClock), (FactName::Suspended, Watched::Suspended)]
+        {
+            let Ok(series) = self.series(what, "") else { continue };
+            facts.insert(name, changes(series, self.window));
+        }
+    }
+
     fn add_network(&self, facts: &mut Facts) {
         let Some(target) = self.target.filter(|target| target.tier == Tier::Network) else { return };
         let of_client = self.growth(Watched::ServerReadBytes, &target.mount_point);
@@ -281,6 +291,24 @@ impl<'a> OwnWrites<'a> {
     fn mapped_before(&self, before_ns: u64) -> bool {
         self.mapped_ns.is_some_and(|mapped_ns| mapped_ns < before_ns)
     }
+}
+
+/// Returns the sum of a level's rises and falls from the last reading before the window to the first after it.
+fn changes(series: &Series, window: Window) -> Fact {
+    let readings = &series.readings;
+    let before = readings.partition_point(|(at_ns, _)| *at_ns <= window.start_ns);
+    let after = readings.partition_point(|(at_ns, _)| *at_ns < window.end_ns);
+    let Some(first) = before.checked_sub(1).filter(|_| after < readings.len()) else {
+        let why = "the readings do not cover the window";
+        return Fact::missing(why, Scope::Host, &series.source);
+    };
+    let sum = |pairs: &[(u64, u64)]| {
+        pairs.windows(2).fold(0_u64, |sum, pair| sum.saturating_add(pair[0].1.abs_diff(pair[1].1)))
+    };
+    let around = sum(&readings[first..=after]);
+    let inside = readings.get(before..after).map_or(0, sum);
+    let fact = Fact::complete(Quantity::ns(around), Scope::Host, &series.source);
+    if inside == around { fact } else { fact.partial("it may have been just before or after the window") }
 }
 
 /// Returns the largest fall from a reading inside the window to a later one. The readings just before and after the

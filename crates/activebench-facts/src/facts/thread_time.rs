@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use activebench_model::activity::{Activity, Task};
 use activebench_model::coverage::Coverage;
-use activebench_model::event::{RecordClass, SampleEvent, ThreadTimes};
-use activebench_model::fact::{FactName, Facts, Scope};
+use activebench_model::event::{RecordClass, SampleEvent, ThreadState, ThreadTimes};
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::hook::Hook;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::run::Manifest;
@@ -26,6 +26,8 @@ use activebench_model::source::{EventSource, Unreadable};
 const CPU_SOURCE: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch, perf_event/cpu-clock";
 /// Source of the times of the whole run.
 const EXIT_SOURCE: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
+/// Source of the stops.
+const SWITCH_SOURCE: &str = Hook::Switch.name();
 /// The sampling clock.
 const SAMPLES_HOOK: &str = Hook::CpuClock.name();
 /// Expected number of samples from which missing samples are reported.
@@ -70,11 +72,23 @@ pub fn profile_phases(
     let spans = thread_spans(&index, phases);
     let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);
     let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
-    for batch in source.cpu() {
-        batch?.iter().for_each(|event| cuts.feed(event));
-    }
     let numbered = |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
     let mut by_thread = KeyedSpans::new(spans.iter().enumerate().map(numbered));
+    let mut stopped_ns = vec![0_u64; spans.len()];
+    for batch in source.cpu() {
+        for event in &batch? {
+            cuts.feed(event);
+            if event.state != ThreadState::Stopped {
+                continue;
+            }
+            let Some(of_thread) = by_thread.get(event.tid) else { continue };
+            for number in of_thread.overlapping(event.since_ns, event.at_ns) {
+                let span = &spans[number].1;
+                let (start_ns, end_ns) = (event.since_ns.max(span.start_ns), event.at_ns.min(span.end_ns));
+                stopped_ns[number] = stopped_ns[number].saturating_add(end_ns.saturating_sub(start_ns));
+            }
+        }
+    }
     let mut samples: Vec<Samples> = phases.iter().map(|_| Samples::default()).collect();
     let mut of_run = Samples::default();
     for batch in source.samples() {
@@ -96,6 +110,8 @@ pub fn profile_phases(
         let Some(window) = phase.window else { continue };
         let of_phase = spans.iter().filter(|(_, span)| span.phase == number);
         let (threads, unknown) = threads(&cuts, &index, of_phase);
+        let stops = spans.iter().zip(&stopped_ns).filter(|((_, span), _)| span.phase == number);
+        phase.facts.insert(FactName::Stopped, stopped(coverage, stops.map(|((tid, _), stop_ns)| (*tid, *stop_ns))));
         let mut profile = profile(coverage, &stacks, samples, threads);
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
@@ -142,6 +158,18 @@ fn threads<'a>(
     let known: Vec<ThreadCpu> = threads.into_iter().filter_map(thread).collect();
     let unknown = all - known.len();
     (known, unknown)
+}
+
+/// Returns the longest time that a thread was stopped, from the threads' stops.
+fn stopped(coverage: &Coverage, stops: impl Iterator<Item = (u32, u64)>) -> Fact {
+    let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
+    for (tid, stop_ns) in stops {
+        let sum = by_thread.entry(tid).or_default();
+        *sum = sum.saturating_add(stop_ns);
+    }
+    let longest_ns = by_thread.into_values().max().unwrap_or(0);
+    let gap = Gap::of(coverage, Hook::Switch, RecordClass::Cpu);
+    gap.fact(Quantity::ns(longest_ns), Scope::Tree, SWITCH_SOURCE)
 }
 
 /// Returns the times of a task over its whole life; `None` when it outlived the observation.

@@ -103,6 +103,36 @@ fn counters_are_laid_against_the_window() {
 }
 
 #[test]
+fn changes_of_the_clocks_add_up_in_both_directions() {
+    let of = |wall: &[(u64, u64)], suspended: &[(u64, u64)]| Readings {
+        series: vec![
+            series(Watched::WallClock, "", "clock_gettime", wall),
+            series(Watched::Suspended, "", "clock_gettime", suspended),
+        ],
+        unread: Vec::new(),
+    };
+    let check_one = |what: &str, readings: Readings, expected: &[(activebench_model::fact::FactName, Is)]| {
+        let (story, phase) = one_pass(Some(readings));
+        check(what, &story.facts(phase), expected);
+    };
+    let steady = of(&[(5_000, 70), (25_000, 70)], &[(5_000, 0), (25_000, 0)]);
+    check_one("steady", steady, &[(WallClockJumps, count(0)), (Suspended, count(0))]);
+    // Set forwards and back: nothing is left of it at the end.
+    let set = of(&[(5_000, 70), (11_000, 70), (12_000, 90), (13_000, 70), (25_000, 70)], &[(5_000, 0), (25_000, 0)]);
+    check_one("set", set, &[(WallClockJumps, count(40)), (Suspended, count(0))]);
+    let asleep = of(
+        &[(5_000, 70), (11_000, 70), (12_000, 79), (25_000, 79)],
+        &[(5_000, 4), (11_000, 4), (12_000, 13), (25_000, 13)],
+    );
+    check_one("asleep", asleep, &[(WallClockJumps, count(9)), (Suspended, count(9))]);
+    let beside = of(&[(5_000, 70), (12_000, 90), (25_000, 90)], &[(12_000, 0), (25_000, 0)]);
+    let expected = [(WallClockJumps, Is::Part(20.0, "just before or after")), (Suspended, Is::Missing("do not cover"))];
+    check_one("beside", beside, &expected);
+    let (story, phase) = one_pass(Some(Readings::default()));
+    check("not read", &story.facts(phase), &[(WallClockJumps, Is::Absent), (Suspended, Is::Absent)]);
+}
+
+#[test]
 fn the_larger_of_two_stalls_counts() {
     let readings = Readings {
         series: vec![

@@ -53,6 +53,30 @@ fn of_phase(profiles: &Profiles) -> &CpuProfile {
 }
 
 #[test]
+fn the_longest_stop_of_a_thread_counts_inside_the_window() {
+    let (mut story, (start, end)) = story();
+    let stop = |since, at, blocked| total(TOOL, at, since, ThreadState::Stopped, [0, 0, blocked, 0, 0]);
+    // The first begins before the window; together they last a half of it.
+    let quarter = (end - start) / 4;
+    story.events.cpu = vec![
+        stop(start - 50, start + quarter, start + quarter),
+        total(TOOL, start + 2 * quarter, start + quarter, ThreadState::User, [quarter, 0, start + quarter, 0, 0]),
+        total(
+            TOOL,
+            start + 3 * quarter,
+            start + 2 * quarter,
+            ThreadState::Stopped,
+            [quarter, 0, start + 2 * quarter, 0, 0],
+        ),
+    ];
+    let (facts, ..) = profiled(&story, read_phase(3, (start, end)));
+    check("stopped", &facts, &[(Stopped, count(2 * quarter))]);
+    story.events.cpu.clear();
+    let (facts, ..) = profiled(&story, read_phase(3, (start, end)));
+    check("never stopped", &facts, &[(Stopped, count(0))]);
+}
+
+#[test]
 fn totals_around_the_window_replace_what_the_calls_tell() {
     let (mut story, window) = story();
     let (start, end) = window;

@@ -125,6 +125,7 @@ prop_compose! {
         times in any::<(u64, u64)>(), ids in any::<(u32, u32)>(),
         state in select(vec![
             ThreadState::User, ThreadState::Kernel, ThreadState::Blocked, ThreadState::IoWait, ThreadState::Preempted,
+            ThreadState::Stopped,
         ]),
         totals in any::<(u64, u64, u64, u64, u64)>(),
     ) -> CpuEvent {
