@@ -11,6 +11,7 @@ use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::OtherTracer;
+use activebench_model::host::Host;
 use activebench_model::log::Totals;
 use activebench_model::preparation::Preparation;
 use activebench_model::readings::Readings;
@@ -18,9 +19,9 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopReason};
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
-use activebench_record::{KEPT_PAYLOAD, RunReader, RunWriter, STACKS, TOTALS};
+use activebench_record::{KEPT_PAYLOAD, RecordError, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_report::escape::terminal;
-use activebench_runner::{CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions};
+use activebench_runner::{CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -138,6 +139,7 @@ pub struct RunToRecord<'a> {
 #[derive(Debug)]
 pub struct Recorder {
     observer: Observer,
+    signals: Signals,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -155,7 +157,11 @@ impl Recorder {
             .build()
             .context("cannot start the event loop")
             .or_exit(ExitCode::Bug)?;
-        Ok(Self { observer, runtime })
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::listen().context("cannot listen for signals").or_exit(ExitCode::Bug)?
+        };
+        Ok(Self { observer, signals, runtime })
     }
 
     /// Makes this process one of the benchmark's user, for good. From here on the kernel refuses what that user may
@@ -186,6 +192,14 @@ pub struct Recorded {
 /// Returns an error if nothing was recorded: the tool or the observation could not start, or the directory could not
 /// be written.
 pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded, Failure> {
+    keep(run, recorder)?.judged()
+}
+
+/// Runs the tool once under observation, and writes its run directory.
+///
+/// # Errors
+/// As [`record`].
+pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failure> {
     let RunToRecord { observing, argv, command, choices, directory, preparation } = run;
     allocator::give_back();
     if let Some(confinement) = &observing.confinement {
@@ -195,12 +209,12 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
             .map_err(|why| Failure::new(ExitCode::Usage, anyhow!("{}: nothing was run", terminal(&why))))?;
     }
     let identity = identity(observing.user.as_deref())?.filter(|identity| identity.uid != getuid().as_raw());
-    let mut writer = RunWriter::create(directory).or_exit(ExitCode::Usage)?;
+    let adapter = activebench_tools::adapter_for_program(command.program());
+    let added = adapter.map(|adapter| adapter.added_arguments(command)).unwrap_or_default();
+    let mut writer = RunWriter::create_with(directory, &Draft::of(&run, &added)).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
     let mut terminal = Terminal::new(child_output, observing.quiet);
-    let adapter = activebench_tools::adapter_for_program(command.program());
-    let added = adapter.map(|adapter| adapter.added_arguments(command)).unwrap_or_default();
     if !added.is_empty() {
         terminal.filter(adapter.and_then(|adapter| adapter.output_filter(command)));
     }
@@ -235,16 +249,17 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
             look_every_caller_up: observing.look_every_caller_up,
             sample_hz: observing.sample_hz,
             payload: observing.payload,
-            salvage: Draft::salvage(&run, &added),
+            salvage: salvage_of(directory),
             overlays: survey.overlays(),
             log: log_options(observing.events_limit_bytes, &mut survey, directory),
         },
     };
     // Listed before our programs are attached, which would otherwise be among them.
     let other_tracers = recorder.observer.other_tracers();
-    let outcome = recorder.runtime.block_on(activebench_runner::run(&options, &mut recorder.observer, &mut terminal));
+    let Recorder { observer, signals, runtime } = recorder;
+    let outcome = runtime.block_on(activebench_runner::run(&options, observer, signals, &mut terminal));
     terminal.finish();
-    let outcome = match outcome {
+    let mut outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
             // Nothing was gathered: the folder holds only a placeholder.
@@ -266,10 +281,12 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     incomplete.extend(files.unread);
     let links = files.links;
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
+    let (host, unread) = observed_host(&mut outcome, command, other_tracers);
+    incomplete.extend(unread);
     let mut manifest = Manifest {
         added_arguments: added,
         preparation: preparation.cloned(),
-        ..manifest(choices.clone(), command.clone(), outcome, other_tracers, incomplete)
+        ..manifest(choices.clone(), command.clone(), outcome, host, incomplete)
     };
     manifest.coverage.linked_programs = links;
     judge::store(&mut manifest, files.executed);
@@ -284,20 +301,41 @@ pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Recorded,
     let _ = recorder.observer.kept();
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
-    let judged = judge::judge(directory, &reader, manifest, observing.timelines).or_exit(ExitCode::Bug)?;
-    derived_files::write(&reader, &judged).unwrap_or_else(|error| {
-        say!("cannot write the derived files of {}: {error:#}", directory.display());
-    });
-    Ok(Recorded { judged, reader, interrupted })
+    Ok(Kept { directory: directory.to_owned(), reader, manifest, timelines: observing.timelines, interrupted })
+}
+
+/// A run whose record is complete, and which is not judged yet.
+#[derive(Debug)]
+pub struct Kept {
+    directory: PathBuf,
+    reader: RunReader,
+    manifest: Manifest,
+    timelines: judge::Timelines,
+    interrupted: bool,
+}
+
+impl Kept {
+    /// Judges the run, and writes the files that are derived from its record.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be read.
+    pub fn judged(self) -> Result<Recorded, Failure> {
+        let Kept { directory, reader, manifest, timelines, interrupted } = self;
+        let judged = judge::judge(&directory, &reader, manifest, timelines).or_exit(ExitCode::Bug)?;
+        derived_files::write(&reader, &judged).unwrap_or_else(|error| {
+            say!("cannot write the derived files of {}: {error:#}", directory.display());
+        });
+        Ok(Recorded { judged, reader, interrupted })
+    }
 }
 
 /// The hidden subcommand that completes the record of a run whose recorder was killed.
 pub const SALVAGE: &str = "__salvage";
 
-/// What is needed of a run, beside its observation, to complete its record.
+/// What is needed of a run, beside its observation, to complete its record. It is in the run directory until the record
+/// is complete.
 #[derive(Serialize, Deserialize)]
 struct Draft {
-    directory: PathBuf,
     command: CommandLine,
     added_arguments: Vec<String>,
     choices: Choices,
@@ -305,18 +343,22 @@ struct Draft {
 }
 
 impl Draft {
-    /// Returns how the record is completed; `None` if it cannot be told, which costs the record of a killed run alone.
-    fn salvage(run: &RunToRecord<'_>, added_arguments: &[String]) -> Option<Salvage> {
-        let draft = Self {
-            directory: std::path::absolute(run.directory).ok()?,
+    fn of(run: &RunToRecord<'_>, added_arguments: &[String]) -> Self {
+        Self {
             command: run.command.clone(),
             added_arguments: added_arguments.to_vec(),
             choices: run.choices.clone(),
             started_unix_s: OffsetDateTime::now_utc().unix_timestamp(),
-        };
-        let text = serde_json::to_string(&draft).ok()?;
-        Some(Salvage { subcommand: SALVAGE.to_owned(), text })
+        }
     }
+}
+
+/// Returns how the observer completes the record if we are killed; `None` if the directory has no name that JSON can
+/// hold, which costs the records of a killed run alone.
+fn salvage_of(directory: &Path) -> Option<Salvage> {
+    let directory = std::path::absolute(directory).ok()?;
+    let text = serde_json::to_string(&directory).ok()?;
+    Some(Salvage { subcommand: SALVAGE.to_owned(), text })
 }
 
 /// Completes the record of a run whose recorder was killed; returns an exit code.
@@ -328,15 +370,58 @@ pub fn salvage(arguments: &[OsString]) -> i32 {
 }
 
 fn complete(arguments: &[OsString]) -> anyhow::Result<()> {
-    let Draft { directory, command, added_arguments, choices, started_unix_s } =
-        serde_json::from_reader(std::io::stdin().lock())?;
-    let mut observation = Observation::inherited(arguments)?;
+    let directory: PathBuf = serde_json::from_reader(std::io::stdin().lock())?;
+    let observation = Observation::inherited(arguments)?;
+    complete_killed(&directory, observation, |outcome, command| {
+        let tracers = Err(ProbeError::Observer("other tracers were not kept: activebench was killed".to_owned()));
+        observed_host(outcome, command, tracers)
+    })
+}
+
+/// Completes the record of a run whose recorder and observer were killed, so that nobody else does: what they had
+/// observed is lost. Does nothing to a run whose record is complete.
+///
+/// # Errors
+/// Returns an error if its recorder still lives, or the directory cannot be written.
+pub fn repair(directory: &Path) -> anyhow::Result<()> {
+    let is_unfinished = || matches!(RunReader::open(directory), Err(RecordError::Unfinished { .. }));
+    if !is_unfinished() {
+        return Ok(());
+    }
+    // An observer whose recorder was killed a moment ago completes the record itself, with what it observed.
+    std::thread::sleep(OBSERVER_FIRST);
+    if !is_unfinished() {
+        return Ok(());
+    }
+    let observation = Observation::lost(0).context("cannot make room for a record")?;
+    // The machine of the run need not be this one.
+    complete_killed(directory, observation, |_, _| (Host::default(), Vec::new()))?;
+    say!("the run in {} was never finished: its record is completed, without any observation", directory.display());
+    Ok(())
+}
+
+/// Time that [`repair`] gives to an observer.
+const OBSERVER_FIRST: Duration = Duration::from_secs(1);
+
+fn complete_killed(
+    directory: &Path,
+    mut observation: Observation,
+    host: impl FnOnce(&mut Outcome, &CommandLine) -> (Host, Vec<String>),
+) -> anyhow::Result<()> {
     let times: Vec<u64> = observation.tasks().flatten().flatten().map(|task| task.at_ns).collect();
     let span = times.iter().min().copied().zip(times.iter().max().copied());
-    let (started_ns, ended_ns) = span.context("no process had been followed")?;
+    let (started_ns, ended_ns) = span.unwrap_or_else(|| {
+        let now_ns = activebench_runner::clock::monotonic_ns();
+        (now_ns, now_ns)
+    });
     observation.coverage.overhead.run_ns = ended_ns - started_ns;
-    let mut writer = RunWriter::resume(&directory)?;
-    let outcome = Outcome {
+    let (mut writer, draft) = RunWriter::resume::<Draft>(directory)?;
+    let Draft { command, added_arguments, choices, started_unix_s } = draft;
+    let why = match span {
+        Some(_) => "activebench was killed, and the benchmark with it; what the benchmark printed is lost",
+        None => "activebench was killed; no process of the benchmark was recorded",
+    };
+    let mut outcome = Outcome {
         child: ChildEnd { stopped_by_us: Some(StopReason::Terminated), ..ChildEnd::default() },
         output: CapturedOutput::default(),
         clocks: Clocks { started_unix_s, started_ns, ended_ns },
@@ -345,16 +430,14 @@ fn complete(arguments: &[OsString]) -> anyhow::Result<()> {
         steal_unread: Some("activebench was killed".to_owned()),
         io_limits: IoLimits { limits: Vec::new(), unread: Some("activebench was killed".to_owned()) },
         readings: Readings::default(),
-        incomplete: vec![
-            "activebench was killed, and the benchmark with it; what the benchmark printed is lost".to_owned(),
-        ],
+        incomplete: vec![why.to_owned()],
     };
-    let incomplete = gathered(&mut writer, &outcome);
-    let tracers = Err(ProbeError::Observer("other tracers were not kept: activebench was killed".to_owned()));
-    let mut manifest = Manifest { added_arguments, ..manifest(choices, command, outcome, tracers, incomplete) };
+    let mut incomplete = gathered(&mut writer, &outcome);
+    let (mut host, unread) = host(&mut outcome, &command);
+    incomplete.extend(unread);
     // Nobody read the host while the tool ran.
-    manifest.host.readings = None;
-    writer.finish(manifest)?;
+    host.readings = None;
+    writer.finish(Manifest { added_arguments, ..manifest(choices, command, outcome, host, incomplete) })?;
     Ok(())
 }
 
@@ -482,32 +565,32 @@ fn gathered(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     incomplete
 }
 
-fn manifest(
-    choices: Choices,
-    command: CommandLine,
-    outcome: Outcome,
+/// Returns this machine as far as the run used it, with what could not be read.
+fn observed_host(
+    outcome: &mut Outcome,
+    command: &CommandLine,
     other_tracers: Result<Vec<OtherTracer>, ProbeError>,
-    mut incomplete: Vec<String>,
-) -> Manifest {
-    let used = match storage_used(&outcome.observation, Path::new(&command.cwd)) {
-        Ok(storage) => storage,
-        Err(error) => {
-            incomplete.push(error.to_string());
-            Vec::new()
-        }
+) -> (Host, Vec<String>) {
+    let (used, unread) = match storage_used(&outcome.observation, Path::new(&command.cwd)) {
+        Ok(storage) => (storage, Vec::new()),
+        Err(error) => (Vec::new(), vec![error.to_string()]),
     };
-    let mut coverage = outcome.observation.coverage;
-    coverage.steal_unread = outcome.steal_unread;
     let mut host = activebench_host::read_host(&Roots::default(), Process::Own, &used);
     match other_tracers {
-        Ok(tracers) => coverage.other_tracers = Some(tracers),
+        Ok(tracers) => outcome.observation.coverage.other_tracers = Some(tracers),
         Err(error) => host.unread.push(error.to_string()),
     }
-    host.io_limits = outcome.io_limits.limits;
-    host.io_limits_unread = outcome.io_limits.unread;
-    host.readings = Some(outcome.readings);
+    host.io_limits = std::mem::take(&mut outcome.io_limits.limits);
+    host.io_limits_unread = outcome.io_limits.unread.take();
+    host.readings = Some(std::mem::take(&mut outcome.readings));
     // A tool reads its own /proc like every program; no figure is about that.
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
+    (host, unread)
+}
+
+fn manifest(choices: Choices, command: CommandLine, outcome: Outcome, host: Host, incomplete: Vec<String>) -> Manifest {
+    let mut coverage = outcome.observation.coverage;
+    coverage.steal_unread = outcome.steal_unread;
     Manifest {
         format: FORMAT,
         activebench: env!("CARGO_PKG_VERSION").to_owned(),

@@ -28,8 +28,14 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// activebench ended before it could write the manifest.
-    #[error("the run in {path} was never finished: activebench ended before it wrote the manifest", path = path.display())]
+    #[error("the run in {path} was never finished: activebench ended before it wrote the manifest (hint: `activebench recheck` completes it with what is there)", path = path.display())]
     Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another process is recording this run.
+    #[error("the run in {path} is still being recorded", path = path.display())]
+    InProgress {
         /// The directory.
         path: PathBuf,
     },

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use activebench_model::sha256;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::RecordError;
@@ -88,6 +88,21 @@ impl RunFolder {
         let descriptor = self.resolve(name, OFlags::PATH | OFlags::DIRECTORY, Mode::empty());
         let descriptor = descriptor.map_err(|error| self.refused(name, error))?;
         Ok(Self { path: self.path.join(name), descriptor: Arc::new(descriptor) })
+    }
+
+    /// Takes the directory for this process, until the descriptor is closed; `None` if another process has it. A file
+    /// system without locks gives it to everybody.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub(crate) fn lock(&self) -> Result<Option<OwnedFd>, RecordError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&*self.descriptor, ".", flags, Mode::empty())
+            .map_err(|error| RecordError::Io { path: self.path.clone(), source: error.into() })?;
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Ok(()) | Err(_) => Ok(Some(directory)),
+        }
     }
 
     /// The path that it was opened by, for messages.

@@ -411,7 +411,7 @@ impl RunReader {
 }
 
 /// Returns the table that a file is a part of, and the part's number; `None` for other files.
-fn table_of(name: &str) -> Option<(&'static str, u64)> {
+pub(crate) fn table_of(name: &str) -> Option<(&'static str, u64)> {
     let (table, number) = name.strip_prefix("events/")?.strip_suffix(".parquet")?.rsplit_once('-')?;
     let table = TABLES.iter().find(|known| **known == table)?;
     Some((table, number.parse().ok()?))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -11,19 +12,28 @@ use activebench_model::output::ToolFile;
 use activebench_model::run::{FORMAT, Manifest};
 use activebench_model::sha256;
 use activebench_model::source::EventSource;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::RunReader;
 use crate::error::RecordError;
-use crate::folder::{EntryKind, RunFolder};
-use crate::layout::{FILES, KeptFile, MANIFEST, RUN, SEAL, is_derived, is_inside};
+use crate::folder::RunFolder;
+use crate::layout::{EVIDENCE, FILES, KeptFile, MANIFEST, RUN, SEAL, is_derived, is_inside};
 use crate::part::{ROWS_PER_PART, Table, encode};
+use crate::reader::table_of;
 use crate::storage::{Stopped, Storage};
 use crate::tables::Row;
 
 /// Room that the placeholder manifest holds, so that the real one fits on a disk that has
 /// filled up since: a hash line is about 110 bytes, so this is enough for 2,000 parts.
 const RESERVED_BYTES: usize = 256 << 10;
+
+/// The manifest of a run that is not finished.
+#[derive(Deserialize)]
+struct Placeholder {
+    #[serde(default)]
+    draft: serde_json::Value,
+}
 
 /// Writes one run.
 ///
@@ -33,6 +43,9 @@ const RESERVED_BYTES: usize = 256 << 10;
 pub struct RunWriter {
     directory: PathBuf,
     folder: RunFolder,
+    /// Says that the run is being recorded, for as long as this value lives.
+    #[expect(dead_code, reason = "it is held")]
+    lock: Option<OwnedFd>,
     storage: Box<dyn Storage>,
     rows_per_part: usize,
     tables: Tables,
@@ -106,6 +119,15 @@ impl RunWriter {
     /// # Errors
     /// When the directory cannot be made, or exists and is not empty.
     pub fn create(directory: &Path) -> Result<Self, RecordError> {
+        Self::create_with(directory, &())
+    }
+
+    /// As [`RunWriter::create`]. The draft is what [`RunWriter::resume`] gives to whoever completes the record if this
+    /// process is killed.
+    ///
+    /// # Errors
+    /// As there, and when the draft cannot be serialised.
+    pub fn create_with(directory: &Path, draft: &impl Serialize) -> Result<Self, RecordError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| RecordError::Create { path, source }
@@ -126,7 +148,11 @@ impl RunWriter {
             return Err(RecordError::NotEmpty { path: directory.to_owned() });
         }
         folder.create_folder("events").map_err(failed(&directory.join("events")))?;
-        let writer = Self::with_storage(&folder, Box::new(folder.clone()), ROWS_PER_PART)?;
+        let draft = serde_json::to_value(draft)
+            .map_err(|error| RecordError::Manifest { path: directory.join(MANIFEST), why: error.to_string() })?;
+        let lock = folder.lock()?.ok_or_else(|| RecordError::InProgress { path: directory.to_owned() })?;
+        let storage = Box::new(folder.clone());
+        let writer = Self { lock: Some(lock), ..Self::with_storage(&folder, storage, ROWS_PER_PART, &draft)? };
         // Our writes so far must not be written back while the tool runs: on a shared device that would be foreign I/O.
         if let Some(manifest) = folder.file(MANIFEST)? {
             manifest.sync_all().map_err(failed(&directory.join(MANIFEST)))?;
@@ -137,42 +163,55 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Opens the directory of a run whose recorder was killed, to write its record after all. What it had written but
-    /// the placeholder of the manifest is removed.
+    /// Opens the directory of a run whose recorder was killed, to write its record after all, and returns the draft with
+    /// which it was created. Evidence that the recorder had written is removed: nothing lists it. Other files stay.
     ///
     /// # Errors
-    /// When the run was finished, or the directory cannot be read or changed.
-    pub fn resume(directory: &Path) -> Result<Self, RecordError> {
+    /// When the directory has no such run, its recorder still lives, or it cannot be written.
+    pub fn resume<D: DeserializeOwned>(directory: &Path) -> Result<(Self, D), RecordError> {
         let folder = RunFolder::open(directory)?;
+        let lock = folder.lock()?.ok_or_else(|| RecordError::InProgress { path: directory.to_owned() })?;
         match RunReader::open(directory) {
             Err(RecordError::Unfinished { .. }) => {}
             Err(other) => return Err(other),
             Ok(_) => return Err(RecordError::NotEmpty { path: directory.to_owned() }),
         }
+        let path = directory.join(MANIFEST);
+        let unreadable =
+            |error: serde_json::Error| RecordError::Manifest { path: path.clone(), why: error.to_string() };
+        let placeholder = folder.read(MANIFEST)?.unwrap_or_default();
+        let Placeholder { draft } = serde_json::from_slice(&placeholder).map_err(unreadable)?;
+        let read = D::deserialize(&draft).map_err(unreadable)?;
         let removed =
             |name: &str| folder.remove(name).map_err(|source| RecordError::Io { path: directory.join(name), source });
-        for (name, kind) in folder.entries()? {
-            let Some(name) = name.to_str() else { continue };
-            match kind {
-                EntryKind::Folder => {
-                    for (inner, _) in folder.inner(name)?.entries()? {
-                        removed(&format!("{name}/{}", inner.to_string_lossy()))?;
+        for (name, _) in folder.entries()? {
+            match name.to_str() {
+                Some("events") => {
+                    for (inner, _) in folder.inner("events")?.entries()? {
+                        let name = format!("events/{}", inner.to_string_lossy());
+                        if table_of(&name).is_some() {
+                            removed(&name)?;
+                        }
                     }
                 }
-                _ => removed(name)?,
+                Some(name) if EVIDENCE.contains(&name) || matches!(name, MANIFEST | SEAL) => removed(name)?,
+                _ => {}
             }
         }
-        Self::with_storage(&folder, Box::new(folder.clone()), ROWS_PER_PART)
+        let storage = Box::new(folder.clone());
+        let writer = Self { lock: Some(lock), ..Self::with_storage(&folder, storage, ROWS_PER_PART, &draft)? };
+        Ok((writer, read))
     }
 
     fn with_storage(
         folder: &RunFolder,
         mut storage: Box<dyn Storage>,
         rows_per_part: usize,
+        draft: &serde_json::Value,
     ) -> Result<Self, RecordError> {
         let directory = folder.path();
-        let mut placeholder = format!("{{\"format\":{FORMAT},\"unfinished\":true}}\n").into_bytes();
-        placeholder.resize(RESERVED_BYTES, b' ');
+        let mut placeholder = format!("{{\"format\":{FORMAT},\"unfinished\":true,\"draft\":{draft}}}\n").into_bytes();
+        placeholder.resize(RESERVED_BYTES.max(placeholder.len()), b' ');
         for (name, bytes) in [(MANIFEST, placeholder), (SEAL, RUN.of(b"").into_bytes())] {
             let failed = |Stopped { source, .. }| RecordError::Create { path: directory.join(name), source };
             storage.create(name, &bytes).map_err(failed)?;
@@ -180,6 +219,7 @@ impl RunWriter {
         Ok(Self {
             directory: directory.to_owned(),
             folder: folder.clone(),
+            lock: None,
             storage,
             rows_per_part,
             tables: Tables::default(),
@@ -401,7 +441,8 @@ mod tests {
         fs::create_dir_all(directory.join("events")).unwrap();
         let folder = RunFolder::open(directory).unwrap();
         let room = RESERVED_BYTES + RUN.of(b"").len() + room;
-        RunWriter::with_storage(&folder, Box::new(Full { disk: folder.clone(), room, may_replace }), 100).unwrap()
+        let storage = Box::new(Full { disk: folder.clone(), room, may_replace });
+        RunWriter::with_storage(&folder, storage, 100, &serde_json::Value::Null).unwrap()
     }
 
     #[test]

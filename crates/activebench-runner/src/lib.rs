@@ -25,8 +25,7 @@ use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks, StopReason};
 use activebench_probe::{LiveFigures, Observation, Observer, ProbeError, ProbeOptions};
 use child::StopCause;
-use rustix::process::Signal;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 pub use confinement::Confinement;
@@ -131,16 +130,13 @@ fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> RunError {
 /// # Errors
 /// Returns an error if the observation cannot start or the stub cannot be started. A tool that does not exist or
 /// fails is not an error: it is reported in [`Outcome::child`].
-pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl Hooks) -> Result<Outcome, RunError> {
+pub async fn run(
+    options: &RunOptions,
+    observer: &mut Observer,
+    signals: &mut Signals,
+    hooks: &mut impl Hooks,
+) -> Result<Outcome, RunError> {
     let mut probe = observer.attach(options.probe.clone())?;
-    let mut interrupts = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
-    let mut terminations = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;
-    let mut hangups = signal(SignalKind::hangup()).map_err(system("listen for SIGHUP"))?;
-    // Without a terminal nobody lets us go on.
-    let mut suspensions = match std::io::stdin().is_terminal() {
-        true => Some(signal(SignalKind::from_raw(Signal::TSTP.as_raw())).map_err(system("listen for SIGTSTP"))?),
-        false => None,
-    };
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
     let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
@@ -180,10 +176,10 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
                 // Pipes stay open while any process of the tree lives.
                 give_up_at = Instant::now() + LINGER;
             }
-            _ = interrupts.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Interrupted, hooks),
-            _ = terminations.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Terminated, hooks),
-            _ = hangups.recv() => stop(&child, &mut end, &mut kill_at, StopReason::HungUp, hooks),
-            Some(_) = async { suspensions.as_mut()?.recv().await }, if suspensions.is_some() => child.suspend_group(),
+            _ = signals.interrupts.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Interrupted, hooks),
+            _ = signals.terminations.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Terminated, hooks),
+            _ = signals.hangups.recv() => stop(&child, &mut end, &mut kill_at, StopReason::HungUp, hooks),
+            Some(()) = received(&mut signals.suspensions) => child.suspend_group(),
             () = sleep_until(timeout_at), if end.stopped_by_us.is_none() && status.is_none() => {
                 stop(&child, &mut end, &mut kill_at, StopReason::TimedOut, hooks);
             }
@@ -260,6 +256,41 @@ pub async fn run(options: &RunOptions, observer: &mut Observer, hooks: &mut impl
         readings: watches.host.finish(),
         incomplete,
     })
+}
+
+/// The signals that we handle. From the first listener on they end us no more; one that comes before a run ends that run
+/// as it begins.
+#[derive(Debug)]
+pub struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+    hangups: Signal,
+    /// Without a terminal nobody lets us go on.
+    suspensions: Option<Signal>,
+}
+
+impl Signals {
+    /// Begins to listen. Call it inside the event loop's runtime.
+    ///
+    /// # Errors
+    /// Returns an error if the kernel refuses a handler.
+    pub fn listen() -> std::io::Result<Self> {
+        let suspension = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
+        Ok(Self {
+            interrupts: signal(SignalKind::interrupt())?,
+            terminations: signal(SignalKind::terminate())?,
+            hangups: signal(SignalKind::hangup())?,
+            suspensions: std::io::stdin().is_terminal().then(|| signal(suspension)).transpose()?,
+        })
+    }
+}
+
+/// Waits for a signal, for ever where nobody listens for it.
+async fn received(signal: &mut Option<Signal>) -> Option<()> {
+    match signal {
+        Some(signal) => signal.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The readings of the host while the tool runs.

@@ -421,6 +421,26 @@ fn a_run_that_was_never_finished_is_known_as_such() {
 }
 
 #[test]
+fn a_run_that_was_never_finished_is_completed_once_its_recorder_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    let recorder = RunWriter::create_with(&run, &"a draft").unwrap();
+    assert!(matches!(RunWriter::resume::<String>(&run), Err(RecordError::InProgress { .. })));
+    drop(recorder);
+    // Evidence that nothing lists, and a file of somebody else.
+    for name in ["stdout.txt", "events/calls-0000.parquet", "letter.txt", "events/letter.txt"] {
+        fs::write(run.join(name), name).unwrap();
+    }
+    let (writer, draft) = RunWriter::resume::<String>(&run).unwrap();
+    assert_eq!(draft, "a draft");
+    let manifest = manifest();
+    writer.finish(manifest.clone()).unwrap();
+    assert_eq!(*RunReader::open(&run).unwrap().manifest(), manifest);
+    assert!(run.join("letter.txt").exists() && run.join("events/letter.txt").exists());
+    assert!(matches!(RunWriter::resume::<String>(&run), Err(RecordError::NotEmpty { .. })));
+}
+
+#[test]
 fn a_table_cut_anywhere_is_an_error_and_never_fewer_rows() {
     let directory = tempfile::tempdir().unwrap();
     let run = stored_run(directory.path());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
-use activebench_engine::{bundle, derived_files, judge, series, thresholds};
+use activebench_engine::{bundle, derived_files, judge, recording, series, thresholds};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Choices;
 use activebench_record::RunReader;
@@ -48,6 +48,7 @@ impl Subcommand for Recheck {
             choices.fail_on = self.output.fail_on.into();
         };
         let located = bundle::located(&self.run)?;
+        recording::repair(&located.directory).or_exit(ExitCode::Usage)?;
         // A judgement by other rules than those of the run is not stored with it.
         let as_recorded = self.thresholds.is_none() && self.profile.is_none();
         let mut renew = |_: &str, reader: &RunReader, judged: &JudgedRun| {

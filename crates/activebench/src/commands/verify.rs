@@ -9,6 +9,7 @@ use activebench_detect::series::stopping::least_runs;
 use activebench_detect::thresholds::Thresholds;
 use activebench_engine::corrected_run::{self, CorrectedRun, NoSecondRun};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
+use activebench_engine::interruption::EndWhileJudging;
 use activebench_engine::recording::{
     self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
 };
@@ -250,7 +251,9 @@ impl Subcommand for Verify {
             output::document_formats_exist::<SideBySide>(&self.output.formats)?;
             return self.corrected(corrected_run::record(run, &mut recorder)?);
         }
-        self.reported(&recording::record(run, &mut recorder)?)
+        let kept = recording::keep(run, &mut recorder)?;
+        let _ended_by_signals = EndWhileJudging::begin(directory).or_exit(ExitCode::Bug)?;
+        self.reported(&kept.judged()?)
     }
 }
 
