@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use activebench_report::escape::terminal;
 use anyhow::Context;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::INTERRUPTED;
 
@@ -78,6 +78,17 @@ impl Drop for EndWhileJudging {
             signal_hook::low_level::unregister(*handler);
         }
     }
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) an error, which is reported, in place of a signal that
+/// ends the process. Programs that we start have the signal's default again.
+///
+/// # Errors
+/// Returns an error if the kernel refuses a handler.
+pub fn report_large_files() -> anyhow::Result<()> {
+    // SAFETY: the handler does nothing.
+    unsafe { signal_hook::low_level::register(SIGXFSZ, || {}) }.context("cannot handle SIGXFSZ")?;
+    Ok(())
 }
 
 /// Lets the signals end the process again, which the first listener has turned off for good.

@@ -19,7 +19,10 @@ use activebench_model::source::EventSource;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Pid, PidfdFlags, Signal, getuid, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, getuid, kill_process_group, pidfd_open, pidfd_send_signal,
+    setrlimit,
+};
 
 use crate::error::ProbeError;
 use crate::kernel::{Probe, ProbeOptions, Salvage};
@@ -41,6 +44,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
         return 70;
     }
     let Ok(asks) = socket_peercred(&socket) else { return 70 };
+    raise_descriptor_limit();
     let mut service = Service {
         asks: asks.pid.as_raw_nonzero().get().cast_unsigned(),
         probe: None,
@@ -55,6 +59,32 @@ pub fn main(arguments: &[OsString]) -> u8 {
             service.end_the_benchmark();
             70
         }
+    }
+}
+
+/// Makes room for the descriptors of the kernel programs: the caller's limit is for the benchmark. Where the system
+/// refuses, [`enough_descriptors`] says so.
+fn raise_descriptor_limit() {
+    let now = getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.map(|limit| limit.max(needed_descriptors()));
+    let raised = Rlimit { current: enough(now.current), maximum: enough(now.maximum) };
+    if setrlimit(Resource::Nofile, raised).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, ..now });
+    }
+}
+
+/// Returns an upper bound: one per program, hook, map and passed file, and two per CPU.
+fn needed_descriptors() -> u64 {
+    192 + 2 * std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)
+}
+
+fn enough_descriptors() -> Result<(), ProbeError> {
+    let needed = needed_descriptors();
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => Err(ProbeError::Observer(format!(
+            "the observer may open {limit} files and needs {needed} (hint: `ulimit -n {needed}`)"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -97,6 +127,7 @@ impl Service {
                 Err(error) => Answer::Failed(error.to_string()),
             },
             Request::Attach(options) => {
+                enough_descriptors()?;
                 (self.handed_over, self.salvage) = (None, options.salvage.clone());
                 self.probe = Some(Probe::attach(with_spool(*options, beside))?);
                 Answer::Done

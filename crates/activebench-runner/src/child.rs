@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getuid, kill_process, kill_process_group,
-    pidfd_open, set_child_subreaper, waitid, waitpid,
+    pidfd_open, set_child_subreaper, wait, waitid,
 };
 use tokio::process::{Child, Command};
 
@@ -156,15 +156,45 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
+/// Kills the adopted processes, which are those that left the child's group. Their children are adopted in their turn.
+pub(crate) fn kill_orphans() {
+    let ours = getpid().as_raw_nonzero().get();
+    let Ok(processes) = std::fs::read_dir("/proc") else { return };
+    for process in processes.flatten() {
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        // Processes end while we look.
+        let parent = std::fs::read_to_string(process.path().join("stat")).ok().and_then(|stat| parent_in(&stat));
+        if let (Some(pid), true) = (pid, parent == Some(ours)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The parent's id in a `/proc/PID/stat`: the second field after the name, which may hold anything.
+fn parent_in(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// Waits for adopted processes; returns `false` when some still live after `patience`.
 pub(crate) async fn reap_orphans(patience: Duration) -> bool {
     let until = tokio::time::Instant::now() + patience;
     loop {
-        match waitpid(None, WaitOptions::NOHANG) {
+        match wait(WaitOptions::NOHANG) {
             Err(_) => return true,
             Ok(None) if tokio::time::Instant::now() >= until => return false,
             Ok(None) => tokio::time::sleep(Duration::from_millis(20)).await,
             Ok(Some(_)) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_found_behind_any_name() {
+        assert_eq!(parent_in("7 (a) b) S 1 7 7 0"), Some(1));
+        assert_eq!(parent_in("7 (sh"), None);
     }
 }

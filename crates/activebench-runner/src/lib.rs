@@ -210,14 +210,15 @@ pub async fn run(
             }
         }
     }
-    let mut incomplete = Vec::new();
     if !child::reap_orphans(LINGER).await {
         child.kill_group();
-        if !child::reap_orphans(LINGER).await {
-            incomplete
-                .push("processes of the tree outlived the tool; what they did later is not in the record".to_owned());
-        } else {
-            incomplete.push("processes of the tree outlived the tool and were ended".to_owned());
+        let give_up_at = Instant::now() + LINGER;
+        // Who left the group wanted to go on, but not when the run was ended: nothing may write on then.
+        while !child::reap_orphans(TICK).await && end.stopped_by_us.is_some() && Instant::now() < give_up_at {
+            child::kill_orphans();
+        }
+        if !child::reap_orphans(Duration::ZERO).await {
+            hooks.notice("a process that left the benchmark's group goes on; it is not observed any more");
         }
     }
     clocks.ended_ns = clock::monotonic_ns();
@@ -225,7 +226,7 @@ pub async fn run(
     watches.read_all();
     let (steal, steal_unread) = watches.steal.finish();
     output.close(clocks.ended_ns);
-    incomplete.extend(output.cuts());
+    let mut incomplete = output.cuts();
     if let Some(status) = status {
         end.exit_code = status.code();
         end.signal = status.signal();

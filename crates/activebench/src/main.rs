@@ -10,8 +10,7 @@ mod commands;
 mod formats;
 mod output;
 
-use activebench_engine::recording;
-use activebench_engine::say;
+use activebench_engine::{interruption, recording, say};
 use activebench_probe::service;
 use activebench_runner::stub;
 use clap::Parser;
@@ -49,6 +48,9 @@ fn main() {
     }
     if words.first().is_some_and(|word| word == service::SUBCOMMAND) {
         std::process::exit(service::main(&words[1..]).into());
+    }
+    if let Err(error) = interruption::report_large_files() {
+        say!("{error:#}");
     }
     if words.first().is_some_and(|word| word == recording::SALVAGE) {
         std::process::exit(recording::salvage(&words[1..]));

@@ -243,6 +243,54 @@ fn a_benchmark_that_asks_at_the_terminal_is_ended_with_the_reason() {
 }
 
 #[test]
+fn a_process_that_left_the_group_outlives_the_tool_and_not_the_end_of_the_run() {
+    needs!(beside: "sh", "setsid", "kill", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let daemon = "setsid sh -c 'echo $$ >pid; sleep 1000; :' & until [ -s pid ]; do :; done";
+    let pid = || std::fs::read_to_string(volume.path().join("pid")).expect("a process id").trim().to_owned();
+    let lives = |pid: &str| std::path::Path::new("/proc").join(pid).exists();
+    let run = verify(&volume, &[], &["sh", "-c", daemon]);
+    assert!(run.stderr().contains("left the benchmark's group goes on"), "{}", run.stderr());
+    assert!(lives(&pid()));
+    assert!(Command::new("kill").arg(pid()).status().is_ok_and(|status| status.success()));
+    std::fs::remove_file(volume.path().join("pid")).expect("a file");
+    let run = verify(&volume, &["--timeout", "2s"], &["sh", "-c", &format!("{daemon}; sleep 1000; :")]);
+    assert_eq!(run.exit_code(), Some(3), "{}", run.story());
+    assert!(!lives(&pid()), "{} lives on", pid());
+}
+
+/// Few descriptors cost nothing, because the observer makes room for its own; small files are an error that is told.
+#[test]
+fn limits_of_the_caller_are_kept_or_told() {
+    needs!(beside: "sh", "fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let within = |limit: &str, out: &str, tool: &str| {
+        let line = format!("ulimit {limit}; exec {} verify --quiet --out {out} -- {tool}", binary().display());
+        let output = Command::new("sh").args(["-c", &line]).current_dir(volume.path()).output().expect("sh runs");
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        (output.status.code(), said)
+    };
+    let fio = "sh -c 'ulimit -n >limit; fio --name=a --rw=write --size=4m --end_fsync=1'";
+    let (code, said) = within("-n 64", "few", fio);
+    // Where the observer may not raise its own limit, nothing is run.
+    match code {
+        Some(5) => assert!(said.contains("(hint: `ulimit -n"), "{said}"),
+        Some(0 | 1 | 3) => {
+            let limit = std::fs::read_to_string(volume.path().join("limit")).expect("the benchmark's limit");
+            assert_eq!(limit.trim(), "64");
+        }
+        other => panic!("{other:?}: {said}"),
+    }
+    let (code, said) = within("-S -n 64", "soft", fio);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {said}");
+    let limit = std::fs::read_to_string(volume.path().join("limit")).expect("the benchmark's limit");
+    assert_eq!(limit.trim(), "64");
+    let (code, said) = within("-f 100", "small", "true");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("File too large"), "{said}");
+}
+
+#[test]
 fn a_full_disk_below_the_record_keeps_what_fits_and_says_so() {
     needs!("iozone", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 1024, "noatime");
