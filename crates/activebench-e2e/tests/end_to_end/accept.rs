@@ -219,7 +219,7 @@ command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
 
 #[test]
 fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_uses_it() {
-    needs!(beside: "fio", "mkfs.ext4", "losetup", "blkid");
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "blkid", "script");
     let volume = Volume::on_loop("ext4", 64, "noatime");
     let device = volume.device().expect("a device").to_owned();
     let text = |destroy: &str| {
@@ -266,6 +266,19 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
     assert_eq!(judged["target"]["destroy"], true);
     assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(2), "{told}");
     assert_eq!((outcome(&judged), code), ("pass", Some(0)), "{judged:#}\n{told}");
+    // At a terminal its path is asked for, after what is on it was shown.
+    let typed = |name: &str, answer: &str| {
+        let command = [binary(), volume.beside(name), permitted.clone()].map(|path| path.display().to_string());
+        let command = format!("{} accept --quiet --out {} {}", command[0], command[1], command[2]);
+        let line = format!("echo '{answer}' | script --quiet --return --command '{command}' /dev/null");
+        let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, told) = typed("f", "yes");
+    assert!(code == Some(2) && told.contains("type its path to go on"), "{told}");
+    assert!(told.contains("64.00 MiB") && !volume.beside("f").exists(), "{told}");
+    let (code, told) = typed("g", &device);
+    assert!(code == Some(0) && volume.beside("g").join("acceptance.json").exists(), "{code:?} {told}");
 }
 
 #[test]
