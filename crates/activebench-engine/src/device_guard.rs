@@ -21,6 +21,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::units::Quantity;
 use activebench_report::escape::terminal;
 use activebench_runner::Identity;
+use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow};
 use rustix::fs::OFlags;
 
@@ -123,7 +124,7 @@ pub fn pinned(device: &Path) -> Result<Pin, Failure> {
 /// Checks that no other path to the same unit is in use: a second cable, a second loop device of the same file.
 fn without_users_of_other_paths(device: &Path, pin: &Pin) -> Result<(), Failure> {
     for (name, number) in pin.other_paths(&Roots::default()) {
-        if let Some(user) = usage_of(&Roots::default(), number).users.first() {
+        if let Some(user) = usage(number).users.first() {
             let why = format!("is the same unit as {name}, which {}", terminal(user));
             return Err(refused(device, &why, "name another device, or end that use of it"));
         }
@@ -151,11 +152,16 @@ impl Unused {
     }
 }
 
+/// Returns the users of a device. Root alone sees what other users' processes hold open.
+fn usage(number: DeviceNumber) -> Usage {
+    with_roots_files(|| usage_of(&Roots::default(), number))
+}
+
 /// Returns the users of a device, after a wait for those that only look at it.
 fn settled(number: DeviceNumber, counts: fn(&Opener) -> bool) -> Usage {
     let mut looks = SETTLE.as_millis() / LOOK.as_millis();
     loop {
-        let usage = usage_of(&Roots::default(), number);
+        let usage = usage(number);
         if looks == 0 || !usage.users.is_empty() || !usage.openers.iter().any(counts) {
             return usage;
         }
@@ -175,7 +181,9 @@ fn without_users(device: &Path, usage: &Usage, counts: fn(&Opener) -> bool) -> R
 
 /// Opens a device exclusively. The kernel refuses this if it is mounted or stacked, whatever the lists say.
 fn alone(device: &Path) -> std::io::Result<()> {
-    OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits().cast_signed()).open(device).map(drop)
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::EXCL.bits().cast_signed());
+    with_roots_files(|| options.open(device)).map(drop)
 }
 
 fn refused(device: &Path, why: &str, hint: &str) -> Failure {
@@ -211,7 +219,7 @@ fn signature(device: &Path) -> anyhow::Result<Option<String>> {
 /// Reads the beginning and the end of a device; returns `true` if both are all zeros.
 fn ends_are_zero(device: &Path) -> anyhow::Result<bool> {
     let read = || -> std::io::Result<bool> {
-        let mut file = File::open(device)?;
+        let mut file = with_roots_files(|| File::open(device))?;
         let size = file.seek(SeekFrom::End(0))?;
         let mut ends = Vec::new();
         for start in [0, size.saturating_sub(END_BYTES)] {

@@ -12,6 +12,7 @@ use std::time::Instant;
 use activebench_host::{Gap, Mend, Observability, Process, Roots, StorageRef, Survey, device_number};
 use activebench_model::host::Target;
 use activebench_probe::{KernelTypes, Probe, ProbeError, ProbeOptions};
+use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 
@@ -45,7 +46,8 @@ impl Diagnosis {
 /// # Errors
 /// Returns an error if the path cannot be read.
 pub fn diagnose(path: &Path) -> Result<Diagnosis, Failure> {
-    Ok(Diagnosis::of(&gather(&Roots::default(), path)?, &own_program()))
+    let system = with_roots_files(|| gather(&Roots::default(), path))?;
+    Ok(Diagnosis::of(&system, &own_program()))
 }
 
 fn own_program() -> String {

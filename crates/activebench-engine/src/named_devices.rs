@@ -14,6 +14,7 @@ use activebench_host::{Roots, block_devices_behind, device_number};
 use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
 use activebench_model::phase::Direction;
+use activebench_runner::with_roots_files;
 use activebench_tools::{Adapter, LoggedIo, execution, named_files};
 use rustix::io::Errno;
 
@@ -171,7 +172,7 @@ fn devices_of(path: &Path) -> Result<Vec<(DeviceNumber, PathBuf)>, String> {
     if !kind.is_char_device() {
         return Ok(Vec::new());
     }
-    let behind = block_devices_behind(&Roots::default(), rdev(&metadata))?;
+    let behind = with_roots_files(|| block_devices_behind(&Roots::default(), rdev(&metadata)))?;
     Ok(behind.into_iter().map(|(name, number)| (number, Path::new("/dev").join(name))).collect())
 }
 

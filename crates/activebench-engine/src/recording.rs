@@ -21,7 +21,9 @@ use activebench_model::source::{EventSource, Unreadable};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RecordError, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_report::escape::terminal;
-use activebench_runner::{CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals};
+use activebench_runner::{
+    CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals, with_roots_files,
+};
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -151,7 +153,8 @@ impl Recorder {
     pub fn start() -> Result<Self, Failure> {
         let own_executable =
             std::env::current_exe().context("cannot find our own executable").or_exit(ExitCode::CannotObserve)?;
-        let observer = Observer::start(&own_executable).or_exit(ExitCode::CannotObserve)?;
+        // The user need not be able to reach it by its name.
+        let observer = with_roots_files(|| Observer::start(&own_executable)).or_exit(ExitCode::CannotObserve)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -517,6 +520,21 @@ pub fn give_up_root(user: Option<&str>) -> Result<(), Failure> {
         unsafe { std::env::set_var(variable, value) };
     }
     Ok(())
+}
+
+/// Makes all files that this process reads and writes by name those of a user, if it is root's: `--user`, or under sudo the
+/// invoking one. Root's
+/// rights to devices and processes stay ([`with_roots_files`]). Call it while there is one thread.
+///
+/// # Errors
+/// Returns an error if there is no such user, or the system refuses it.
+pub fn take_users_files(user: Option<&str>) -> Result<(), Failure> {
+    if !getuid().is_root() {
+        return Ok(());
+    }
+    let Some(identity) = identity(user)? else { return Ok(()) };
+    let name = &identity.name;
+    identity.take_files().with_context(|| format!("cannot take the files of {name}")).or_exit(ExitCode::Bug)
 }
 
 fn no_run(error: RunError) -> Failure {

@@ -12,13 +12,22 @@ use activebench_host::{Pin, Roots, device_number};
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
 };
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
+use rustix::fs::{CWD, FileType, Gid, Mode, OFlags, Uid, chown, fstat, mknodat, open};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, remove_capability_from_bounding_set, set_capabilities, unshare_unsafe,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::identity::Identity;
 
 /// Rights of this version are limited where the kernel knows them (Linux 6.10); those of the first version (Linux
 /// 5.13), which every write needs, always.
 const ABI_WANTED: ABI = ABI::V5;
+
+/// A folder of every system, over which a file system lies for a moment.
+const WORKSHOP: &str = "/proc";
 
 /// Devices that every program may write: nothing is stored in them.
 const SINKS: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
@@ -66,6 +75,36 @@ impl Confinement {
     pub fn check(&self) -> Result<(), String> {
         let differs = |pin: &Pin| pin.check(&Roots::default()).map_err(|why| format!("{} {why}", pin.node.display()));
         self.devices.iter().chain(&self.read_devices).try_for_each(differs)
+    }
+
+    /// Makes the permitted devices the user's, for the calling process and all that it executes: in a mount namespace of
+    /// its own, a node of the user's lies over each device's node. The node that everybody sees stays as it is.
+    ///
+    /// # Errors
+    /// Returns an error if another device has the number now, or the system refuses a step.
+    pub(crate) fn grant_devices(&self, to: &Identity) -> io::Result<()> {
+        let written = self.devices.iter().map(|pin| (pin, Mode::RUSR | Mode::WUSR));
+        let granted: Vec<_> = written.chain(self.read_devices.iter().map(|pin| (pin, Mode::RUSR))).collect();
+        if granted.is_empty() {
+            return Ok(());
+        }
+        let step = |what: &'static str| move |error: Errno| io::Error::other(format!("cannot {what}: {error}"));
+        // SAFETY: this process has one thread, and no descriptor is shared.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(step("make a mount namespace"))?;
+        let alone = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        mount_change("/", alone).map_err(step("make mounts private"))?;
+        let node = Path::new(WORKSHOP).join("device");
+        for (pin, mode) in granted {
+            pin.check(&Roots::default()).map_err(io::Error::other)?;
+            let number = rustix::fs::makedev(pin.number.major(), pin.number.minor());
+            mount("tmpfs", WORKSHOP, "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, None)
+                .map_err(step("mount a place for a node"))?;
+            mknodat(CWD, &node, FileType::BlockDevice, mode, number).map_err(step("make a node"))?;
+            chown(&node, Some(Uid::from_raw(to.uid)), Some(Gid::from_raw(to.gid))).map_err(step("give a node away"))?;
+            mount_bind(&node, &pin.node).map_err(step("put a node over the device's"))?;
+            unmount(WORKSHOP, UnmountFlags::DETACH).map_err(step("take the place away"))?;
+        }
+        Ok(())
     }
 
     /// Confines the calling thread, and all that it executes, for good.

@@ -71,6 +71,58 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// Makes the files that this thread opens from here on, and the threads that it starts, those of the user: the kernel
+    /// checks the user's rights, and new files are the user's. Root's other rights stay. Programs that are started have
+    /// root's files again.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses it.
+    pub fn take_files(&self) -> io::Result<()> {
+        // SAFETY: a list with the given length.
+        if unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        set_files_of(self.uid, self.gid);
+        match files_are_of() == self.uid {
+            true => Ok(()),
+            false => Err(io::Error::other("the system keeps the former user's files")),
+        }
+    }
+}
+
+fn set_files_of(uid: u32, gid: u32) {
+    // SAFETY: numbers. Both return the former ones, whether or not they succeed.
+    unsafe {
+        libc::setfsgid(gid);
+        libc::setfsuid(uid);
+    }
+}
+
+fn files_are_of() -> u32 {
+    // SAFETY: no user has this number, which changes nothing.
+    unsafe { libc::setfsuid(u32::MAX).cast_unsigned() }
+}
+
+/// Does a work with root's rights to files, if this process is root's: opening devices and reading `/proc`, where no user
+/// chooses what is written.
+pub fn with_roots_files<T>(work: impl FnOnce() -> T) -> T {
+    struct Back(u32, u32);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            set_files_of(self.0, self.1);
+        }
+    }
+    if !rustix::process::geteuid().is_root() {
+        return work();
+    }
+    // SAFETY: as above.
+    let group = unsafe { libc::setfsgid(u32::MAX).cast_unsigned() };
+    let _back = Back(files_are_of(), group);
+    set_files_of(0, 0);
+    work()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,7 +29,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 pub use confinement::Confinement;
-pub use identity::Identity;
+pub use identity::{Identity, with_roots_files};
 pub use output::{CapturedOutput, OutputLine, Stream};
 
 /// Time after which a child that was asked to end is killed.

@@ -114,6 +114,9 @@ fn become_tool(control: &UnixStream, orders: &Orders, argv: &[OsString]) -> io::
 
 fn limit_rights(identity: Option<&Identity>, orders: &Orders) -> io::Result<()> {
     if let Some(identity) = identity {
+        if let Some(confinement) = &orders.confinement {
+            confinement.grant_devices(identity)?;
+        }
         identity.take()?;
     }
     if !orders.allow_new_privileges || orders.confinement.is_some() {

@@ -37,8 +37,10 @@ pub(crate) enum Rights {
     /// Those of the user who called sudo, from the start: it needs no others, and the files that it reads and writes
     /// are that user's.
     User,
-    /// Those of root, as far as it does not give them up itself.
+    /// Those of root to devices and processes. The files that it reads and writes by name are the user's.
     Root,
+    /// Those that it has; it gives them up itself.
+    Own,
 }
 
 /// Declares every subcommand once: its name in the enumeration, which clap turns into the word of the command line, and

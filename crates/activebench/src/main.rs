@@ -58,7 +58,8 @@ fn main() {
     let command = Cli::parse().command;
     let prepared = match command.rights() {
         Rights::User => recording::give_up_root(None),
-        Rights::Root => Ok(()),
+        Rights::Root => recording::take_users_files(None),
+        Rights::Own => Ok(()),
     };
     let code = prepared.and_then(|()| command.run()).unwrap_or_else(|failure| {
         say!("{}", failure.shown());

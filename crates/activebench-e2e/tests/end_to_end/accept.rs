@@ -2,7 +2,7 @@
 //! result from stored runs without root.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -279,6 +279,45 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
     assert!(told.contains("64.00 MiB") && !volume.beside("f").exists(), "{told}");
     let (code, told) = typed("g", &device);
     assert!(code == Some(0) && volume.beside("g").join("acceptance.json").exists(), "{code:?} {told}");
+}
+
+/// Under sudo the benchmark is the invoking user's, who may not open a device: the agreed one is given to it alone.
+#[test]
+fn a_device_is_written_with_the_rights_of_the_user_who_called_sudo() {
+    needs!(beside: "fio", "losetup", "blkid");
+    let (volume, other) = (Volume::raw(64), Volume::raw(64));
+    let (device, other) = (volume.device().expect("a device"), other.device().expect("a device"));
+    let folder = volume.beside("");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("our own folder");
+    let node = || {
+        let found = fs::metadata(device).expect("a device");
+        (found.uid(), found.gid(), found.mode())
+    };
+    let before = node();
+    let mut commands = Vec::new();
+    for (name, target) in [("agreed", "{target}"), ("other", other)] {
+        let text = agreed(&volume, THROTTLED, "at_least = \"1 kB/s\"")
+            .replace(
+                &format!("path = \"{}\"", volume.path().display()),
+                &format!("device = \"{device}\"\ndestroy = true"),
+            )
+            .replace("--rw=read", "--rw=write")
+            .replace("--filename=x", &format!("--filename={target}"))
+            .replace("a-read", "a-write")
+            .replace("guard-band", "simple");
+        let mut command = Command::new(binary());
+        command.args(["accept", "--quiet", "--format", "json", "--destroy", device, "--out"]).arg(volume.beside(name));
+        command.arg(file(&volume, &format!("{name}.toml"), &text)).env("SUDO_USER", "nobody");
+        commands.push(command.output().expect("the binary runs"));
+    }
+    let judged = report(&commands[0]);
+    let told = String::from_utf8_lossy(&commands[0].stderr).into_owned();
+    assert_eq!((outcome(&judged), commands[0].status.code()), ("pass", Some(0)), "{judged:#}\n{told}");
+    assert_eq!(fs::metadata(volume.beside("agreed")).expect("a folder").uid(), NOBODY);
+    assert_eq!(node(), before, "the node that everybody sees has changed");
+    // Another device is refused before anything runs.
+    assert_eq!(commands[1].status.code(), Some(2), "{}", String::from_utf8_lossy(&commands[1].stderr));
+    assert!(fs::read(other).expect("a device").iter().all(|byte| *byte == 0), "the other device was written");
 }
 
 #[test]

@@ -235,6 +235,68 @@ fn recheck(run: &Path) -> Output {
     Command::new(binary()).arg("recheck").arg(run).output().expect("activebench runs")
 }
 
+/// Commands that need root's rights to measure and to write devices read and write files as the user all the same.
+#[test]
+fn what_needs_root_follows_no_link_and_leaves_no_file_of_root() {
+    needs!(beside: "fio");
+    let scene = Scene::new();
+    let target = scene.users().join("target");
+    fs::create_dir(&target).expect("a folder");
+    chown(&target, Some(person().uid), Some(person().gid)).expect("it is given away");
+    let text = format!(
+        r#"format = 1
+[parties]
+buyer = "Example Archive"
+vendor = "Example Disks"
+reference = "offer 42"
+date = 2026-11-22
+[target]
+path = "{}"
+[[benchmark]]
+name = "write"
+command = ["fio", "--name=a", "--rw=write", "--bs=1m", "--size={{4 MiB}}", "--filename={{target}}/x", "--end_fsync=1"]
+runs = 2
+[[limit]]
+benchmark = "write"
+phase = "a-write"
+metric = "throughput"
+at_least = "1 kB/s"
+[conditions]
+steady_state = false
+reproducible = false
+[decision]
+rule = "simple"
+"#,
+        target.display()
+    );
+    fs::write(scene.users().join("agreed.toml"), text).expect("a file");
+    std::os::unix::fs::symlink(scene.roots(), scene.users().join("link")).expect("a link");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(binary());
+        command.current_dir(scene.users()).env("SUDO_USER", &person().name).args(words).stdin(Stdio::null());
+        let output = command.env("ACTIVEBENCH_CEILINGS", "ceilings").output().expect("activebench runs");
+        (output.status.code(), self::words(&output))
+    };
+    let kept = |expected: &[&str]| assert_eq!(scene.beyond(), expected, "root wrote through a link");
+    let (code, said) = run(&["accept", "--quiet", "--out", "link/run", "agreed.toml"]);
+    assert!(code == Some(2) && said.contains("Permission denied"), "{code:?} {said}");
+    kept(&["secret"]);
+    let (code, said) = run(&["accept", "--check", "link/secret"]);
+    assert!(code == Some(2) && said.contains("Permission denied") && !said.contains(SECRET), "{code:?} {said}");
+    let (code, said) = run(&["accept", "--quiet", "--out", "accepted", "agreed.toml"]);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {said}");
+    let (code, said) =
+        run(&["ceiling", "--quiet", "--seconds", "1", "--size", "64MiB", "--out", "link/c.json", "target"]);
+    assert!(code == Some(2) && said.contains("Permission denied"), "{code:?} {said}");
+    kept(&["secret"]);
+    let (code, said) = run(&["doctor", "--format", "html=link/d.html", "target"]);
+    assert!(said.contains("Permission denied"), "{code:?} {said}");
+    kept(&["secret"]);
+    let gifts = scene.gifts();
+    let own = |path: &&PathBuf| path.ends_with("agreed.toml") || path.ends_with("link");
+    assert!(gifts.iter().all(|path| own(&path)), "root's files in the user's folder: {gifts:?}");
+}
+
 /// Kills every process whose environment has this variable.
 fn kill_marked(mark: &str) {
     for process in fs::read_dir("/proc").expect("/proc").flatten() {

@@ -7,6 +7,7 @@ use activebench_host::{Process, Roots, Survey};
 use activebench_model::ceiling::{Ceiling, Ceilings, Identity, SCHEMA, UsedCeiling};
 use activebench_model::command::shell_word;
 use activebench_model::host::{Host, Target};
+use activebench_runner::with_roots_files;
 use anyhow::{Context, bail};
 
 use super::machine;
@@ -56,13 +57,18 @@ pub(super) fn keep(ceiling: &Ceiling, json: &str) -> anyhow::Result<PathBuf> {
     let file = file_for(ceiling)?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let cannot = || format!("cannot keep the result in {} (hint: {FOLDER}=DIRECTORY names another)", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot)?;
-    let mut written = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
-    written.write_all(json.as_bytes()).with_context(cannot)?;
-    // Others may read it: it holds figures, and facts that every user can query on this machine.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    written.as_file().set_permissions(mode).with_context(cannot)?;
-    written.persist(&file).with_context(cannot)?;
+    let write = || -> anyhow::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        let mut written = tempfile::NamedTempFile::new_in(folder)?;
+        written.write_all(json.as_bytes())?;
+        // Others may read it: it holds figures, and facts that every user can query on this machine.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        written.as_file().set_permissions(mode)?;
+        written.persist(&file)?;
+        Ok(())
+    };
+    // Root's own folder; any other is a place of the user's.
+    if folder == Path::new(OF_ROOT) { with_roots_files(write) } else { write() }.with_context(cannot)?;
     Ok(file)
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use activebench_model::units::Quantity;
+use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow, bail};
 use rustix::fs::{Advice, OFlags, fadvise};
 
@@ -62,8 +63,11 @@ impl Place {
     /// Opens an existing file or device for reading.
     pub(super) fn existing(path: &Path) -> anyhow::Result<Self> {
         use std::io::Seek;
-        let mut file = File::open(path)
-            .with_context(|| format!("cannot read {} (hint: run as root, or as who owns it)", path.display()))?;
+        // A device is root's; a file is measured where the user may read it.
+        let is_device = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+        let opened = if is_device { with_roots_files(|| File::open(path)) } else { File::open(path) };
+        let mut file =
+            opened.with_context(|| format!("cannot read {} (hint: run as root, or as who owns it)", path.display()))?;
         // A device's metadata has no length.
         let bytes = file.seek(io::SeekFrom::End(0)).with_context(|| format!("cannot measure {}", path.display()))?;
         if bytes < LEAST {

@@ -8,6 +8,7 @@ use activebench_host::{Process, Roots, StorageRef, device_number};
 use activebench_model::call::DeviceNumber;
 use activebench_model::report::JudgedRun;
 use activebench_report::export::passes::{Pass, PassFile};
+use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow};
 
 use crate::failure::{ExitCode, Failure, OrExit};
@@ -149,7 +150,7 @@ fn check_device(file: &PassFile, is_named: bool) -> Result<(), Failure> {
             DeviceNumber(file.file.s_dev)
         )));
     }
-    let bytes = fs::File::open(name)
+    let bytes = with_roots_files(|| fs::File::open(name))
         .and_then(|mut device| std::io::Seek::seek(&mut device, std::io::SeekFrom::End(0)))
         .with_context(about)
         .or_exit(ExitCode::Usage)?;

@@ -44,7 +44,7 @@ pub(crate) enum Hidden {
 
 impl Subcommand for Hidden {
     fn rights(&self) -> Rights {
-        Rights::Root
+        Rights::Own
     }
 
     fn run(&self) -> Result<i32, Failure> {

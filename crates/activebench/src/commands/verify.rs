@@ -191,8 +191,8 @@ impl From<SubjectArgument> for Subject {
 
 impl Subcommand for Verify {
     fn rights(&self) -> Rights {
-        // It gives them up itself, after the observer was started.
-        Rights::Root
+        // It starts the observer before.
+        Rights::Own
     }
 
     fn run(&self) -> Result<i32, Failure> {
@@ -231,8 +231,9 @@ impl Subcommand for Verify {
         let directory = self.out.clone().unwrap_or_else(|| recording::default_directory(command.program()));
         let mut recorder = Recorder::start()?;
         // A device is purged and preconditioned with the rights of root.
-        if !prepares {
-            recorder.give_up_root(self.user.as_deref())?;
+        match prepares {
+            true => recording::take_users_files(self.user.as_deref())?,
+            false => recorder.give_up_root(self.user.as_deref())?,
         }
         let observing = &self.observing();
         let argv = &self.command;
