@@ -53,7 +53,7 @@ mod thread_time;
 mod timeline;
 mod windows;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::call::{Call, FileId};
 use activebench_model::event::RecordClass;
@@ -226,8 +226,12 @@ fn limits(
 ) -> HashMap<(usize, FileId), u64> {
     let mut limits = HashMap::new();
     for (file, of_file) in parts {
-        for (phase, _) in of_file {
-            limits.entry((*phase, *file)).or_insert_with(|| syncs.limit(index, phases, of_file, *phase, *file));
+        let mut by_phase: BTreeMap<usize, Vec<&Part>> = BTreeMap::new();
+        for (phase, part) in of_file {
+            by_phase.entry(*phase).or_default().push(part);
+        }
+        for (phase, own) in by_phase {
+            limits.insert((phase, *file), syncs.limit(index, phases, of_file, phase, &own, *file));
         }
     }
     limits

@@ -4,14 +4,17 @@
 use std::collections::HashMap;
 
 use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
-use activebench_model::call::FileId;
+use activebench_model::call::{FileId, open_bits};
 use activebench_model::phase::{Part, Phase};
 
 use super::span_index::SpanIndex;
 
 /// Passes and deletions by file.
 pub(super) struct Index<'a> {
-    passes: HashMap<FileId, Vec<&'a Pass>>,
+    /// Opens of each file, ascending.
+    opens: HashMap<FileId, Vec<u64>>,
+    /// Writes to each file, and opens that truncate it, each with its pass, ascending.
+    changes: HashMap<FileId, Vec<(u64, &'a Pass)>>,
     descriptors: HashMap<(FileId, u32, i32), Descriptor<'a>>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks: &'a [Task],
@@ -65,7 +68,15 @@ impl<'a> Index<'a> {
             tasks_by_tid.entry(task.tid).or_default().push(task);
         }
         let deletions = deletions(activity, &passes);
-        Self { passes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
+        let opens = passes.iter().map(|(file, passes)| {
+            let opened = passes.iter().filter_map(|pass| pass.open);
+            let mut opens: Vec<u64> = opened.map(|open| open.start_ns).collect();
+            opens.sort_unstable();
+            (*file, opens)
+        });
+        let opens = opens.collect();
+        let changes = passes.into_iter().map(|(file, passes)| (file, changes(&passes))).collect();
+        Self { opens, changes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
     }
 
     /// Returns the tasks that had a number, one after the other: numbers are given again.
@@ -84,9 +95,16 @@ impl<'a> Index<'a> {
         tids
     }
 
-    /// Returns the passes over a file, in the order of their first calls.
-    pub(super) fn passes_of(&self, file: FileId) -> &[&'a Pass] {
-        self.passes.get(&file).map_or(&[], Vec::as_slice)
+    /// Returns the first time, from a time on, at which a file was opened.
+    pub(super) fn opened_from(&self, file: FileId, from_ns: u64) -> Option<u64> {
+        let opens = self.opens.get(&file)?;
+        opens.get(opens.partition_point(|at_ns| *at_ns < from_ns)).copied()
+    }
+
+    /// Returns the writes to a file and the opens that truncate it, from a time on, in order, each with its pass.
+    pub(super) fn changes_from(&self, file: FileId, from_ns: u64) -> impl Iterator<Item = (u64, &'a Pass)> {
+        let changes = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
+        changes[changes.partition_point(|(at_ns, _)| *at_ns < from_ns)..].iter().copied()
     }
 
     fn descriptor(&self, part: &Part) -> Option<&Descriptor<'a>> {
@@ -111,10 +129,23 @@ impl<'a> Index<'a> {
         self.descriptor(part).map_or((0, 0), |of| of.written)
     }
 
-    /// Returns the times at which names of a file were deleted.
+    /// Returns the times at which names of a file were deleted, ascending.
     pub(super) fn deletions_of(&self, file: FileId) -> &[u64] {
         self.deletions.get(&file).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Returns the writes of some passes and those of their opens that truncate, in order.
+fn changes<'a>(passes: &[&'a Pass]) -> Vec<(u64, &'a Pass)> {
+    let of_pass = |pass: &&'a Pass| {
+        let pass = *pass;
+        let truncated = pass.open.filter(|_| pass.open_flags & open_bits::TRUNCATE != 0).map(|open| open.start_ns);
+        let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
+        truncated.into_iter().chain(written).map(move |at_ns| (at_ns, pass))
+    };
+    let mut changes: Vec<(u64, &Pass)> = passes.iter().flat_map(of_pass).collect();
+    changes.sort_by_key(|(at_ns, _)| *at_ns);
+    changes
 }
 
 /// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
@@ -144,10 +175,11 @@ fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashM
             deletions.entry(file).or_default().push(at_ns);
         }
     }
+    deletions.values_mut().for_each(|times| times.sort_unstable());
     deletions
 }
 
-/// Returns the parts of all phases by file, each with its phase's number.
+/// Returns the parts of all phases by file, each with its phase's number, in the order of their starts.
 pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Part)>> {
     let mut parts: HashMap<FileId, Vec<(usize, &Part)>> = HashMap::new();
     for (index, phase) in phases.iter().enumerate() {
@@ -155,5 +187,6 @@ pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Pa
             parts.entry(part.file).or_default().push((index, part));
         }
     }
+    parts.values_mut().for_each(|parts| parts.sort_by_key(|(_, part)| part.start_ns));
     parts
 }

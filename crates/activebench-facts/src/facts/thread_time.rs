@@ -14,12 +14,12 @@ use activebench_model::thread_stacks::{
 };
 use activebench_model::units::Quantity;
 
-use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes};
+use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;
 use super::record_losses::Gap;
 use super::span_index::KeyedSpans;
 use super::steal::Readings;
-use super::tally::{ThreadSpan, thread_spans};
+use super::tally::{ThreadSpan, spans_of, thread_spans};
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of the times of phases.
@@ -87,6 +87,7 @@ pub fn profile_phases(
             }
         }
     }
+    let totals = cuts.close();
     let stacks = source.stacks()?;
     let steal = Readings::read(source)?;
 
@@ -94,8 +95,7 @@ pub fn profile_phases(
     let mut profiles = Profiles::default();
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
-        let of_phase = spans.iter().filter(|(_, span)| span.phase == number);
-        let (threads, unknown) = threads(&cuts, &index, of_phase);
+        let (threads, unknown) = threads(&totals, &index, spans_of(&spans, number));
         let mut profile = profile(coverage, &stacks, samples, threads);
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
@@ -116,21 +116,18 @@ pub fn profile_phases(
 }
 
 /// Returns the times of a phase's threads, and the number of threads whose times are unknown.
-fn threads<'a>(
-    cuts: &Cuts,
-    index: &Index<'_>,
-    spans: impl Iterator<Item = &'a (u32, ThreadSpan)>,
-) -> (Vec<ThreadCpu>, usize) {
+fn threads(totals: &Totals, index: &Index<'_>, spans: &[(u32, ThreadSpan)]) -> (Vec<ThreadCpu>, usize) {
     let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
     for (tid, span) in spans {
         let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
         let sum = threads.entry(*tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
         // One unknown span makes the sum unknown.
-        *sum =
-            sum.zip(cuts.between(*tid, span.start_ns, span.end_ns)).map(|((first_ns, length_ns, mut times), more)| {
+        *sum = sum.zip(totals.between(*tid, span.start_ns, span.end_ns)).map(
+            |((first_ns, length_ns, mut times), more)| {
                 times.add(more);
                 (first_ns, length_ns + window_ns, times)
-            });
+            },
+        );
     }
     let all = threads.len();
     let thread = |(tid, sum): (u32, Option<(u64, u64, SpanTimes)>)| {
