@@ -59,7 +59,7 @@ fn print_table(calls: u64) {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     println!("| shape | calls | phases | claims | judged, s | reports, s | ns per call | peak, MiB |");
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
-    let selected = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let selected = |name: &str| words.is_empty() || words.iter().any(|word| name == word.as_str());
     for shape in SHAPES.iter().filter(|shape| selected(shape.name)) {
         for factor in FACTORS {
             let made = (shape.make)((calls * factor / shape.calls_per_unit).max(1));
