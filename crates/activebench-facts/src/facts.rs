@@ -138,7 +138,7 @@ pub fn resolve_phases(
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
-    let index = Index::new(activity);
+    let index = Index::new(activity, &phases);
     windows::resolve(source, own, &index, &mut phases)?;
     let syncs = SyncLog::new(folded, &phases);
     let parts = index::parts_by_file(&phases);

@@ -463,16 +463,22 @@ fn executions(units: u64) -> Made {
     Made::of_unknown_tool(MadeEvents { calls, tasks, ..MadeEvents::default() })
 }
 
-/// Requests of io_uring that are all submitted before the first one is collected.
+/// Requests of io_uring of which half are in flight at once: then each further call submits one and collects one.
 fn uring(units: u64) -> Made {
-    one_process(2 * units + 1, move |number| match number {
-        0 => open(0, 3),
-        _ if number % 2 == 1 => {
-            Call { requested: 1, returned: 1, file: None, kind: FileKind::Other, ..call(number, Op::IoUringEnter, 4) }
-        }
-        _ => {
-            let request = data(number, Op::UringWrite, 3, number / 2);
-            Call { start_ns: at(number - 1) + 10, end_ns: at(2 * units + 1), ..request }
+    let half = units / 2;
+    one_process(2 * units + 1, move |number| {
+        let submitted = |unit: u64| if unit < half { 1 + unit } else { 1 + half + unit };
+        match number {
+            0 => open(0, 3),
+            _ if number <= half || number > 2 * half && number <= half + units => {
+                let call = call(number, Op::IoUringEnter, 4);
+                Call { requested: 1, returned: 1, file: None, kind: FileKind::Other, ..call }
+            }
+            _ => {
+                let unit = if number <= 2 * half { number - 1 - half } else { number - 1 - units };
+                let request = data(number, Op::UringWrite, 3, unit);
+                Call { start_ns: at(submitted(unit)) + 10, ..request }
+            }
         }
     })
 }

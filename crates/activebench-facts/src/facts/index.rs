@@ -1,7 +1,7 @@
 //! The activity by file, and by descriptor of a file. A benchmark of file creation has as many files as passes, one that
 //! opens its file for each call as many passes as calls: a search through all passes for each part would take minutes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, open_bits};
@@ -53,13 +53,18 @@ impl<'a> Descriptor<'a> {
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn new(activity: &'a Activity) -> Self {
+    /// Creates the index of the phases' files. A run may have a million others.
+    pub(super) fn new(activity: &'a Activity, phases: &[Phase]) -> Self {
+        let own: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
+        let names: HashMap<&str, Vec<FileId>> = files_by_name(activity, &own);
+        // A name may have been that of other files too.
+        let related: HashSet<FileId> = names.values().flatten().chain(&own).copied().collect();
         let mut passes: HashMap<FileId, Vec<&Pass>> = HashMap::new();
-        for pass in &activity.passes {
+        for pass in activity.passes.iter().filter(|pass| related.contains(&pass.file)) {
             passes.entry(pass.file).or_default().push(pass);
         }
         let mut by_descriptor: HashMap<_, Vec<&Pass>> = HashMap::new();
-        for pass in &activity.passes {
+        for pass in activity.passes.iter().filter(|pass| own.contains(&pass.file)) {
             by_descriptor.entry((pass.file, pass.tgid, pass.fd)).or_default().push(pass);
         }
         let descriptors = by_descriptor.into_iter().map(|(key, passes)| (key, Descriptor::of(passes))).collect();
@@ -67,7 +72,8 @@ impl<'a> Index<'a> {
         for task in &activity.tasks {
             tasks_by_tid.entry(task.tid).or_default().push(task);
         }
-        let deletions = deletions(activity, &passes);
+        let deletions = deletions(activity, &names, &passes);
+        passes.retain(|file, _| own.contains(file));
         let opens = passes.iter().map(|(file, passes)| {
             let opened = passes.iter().filter_map(|pass| pass.open);
             let mut opens: Vec<u64> = opened.map(|open| open.start_ns).collect();
@@ -148,14 +154,26 @@ fn changes<'a>(passes: &[&'a Pass]) -> Vec<(u64, &'a Pass)> {
     changes
 }
 
-/// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
-fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashMap<FileId, Vec<u64>> {
-    let mut by_name: HashMap<&str, Vec<FileId>> = HashMap::new();
+/// Returns the names that some files had, each with all files that had it.
+fn files_by_name<'a>(activity: &'a Activity, own: &HashSet<FileId>) -> HashMap<&'a str, Vec<FileId>> {
+    let names = activity.files.iter().filter(|file| own.contains(&file.id)).flat_map(|file| &file.names);
+    let mut by_name: HashMap<&str, Vec<FileId>> = names.map(|name| (name.as_str(), Vec::new())).collect();
     for file in &activity.files {
         for name in &file.names {
-            by_name.entry(name).or_default().push(file.id);
+            if let Some(files) = by_name.get_mut(name.as_str()) {
+                files.push(file.id);
+            }
         }
     }
+    by_name
+}
+
+/// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
+fn deletions(
+    activity: &Activity,
+    by_name: &HashMap<&str, Vec<FileId>>,
+    passes: &HashMap<FileId, Vec<&Pass>>,
+) -> HashMap<FileId, Vec<u64>> {
     // The opens of each deleted name's files: one name may have been that of many files.
     let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::new();
     let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::new();

@@ -66,7 +66,7 @@ pub fn profile_phases(
     phases: &mut [Phase],
     run_facts: &mut Facts,
 ) -> Result<Profiles, Unreadable> {
-    let index = Index::new(activity);
+    let index = Index::new(activity, phases);
     let spans = thread_spans(&index, phases);
     let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);
     let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
