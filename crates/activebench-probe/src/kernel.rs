@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -107,36 +107,6 @@ impl Default for ProbeOptions {
     }
 }
 
-/// Loads the first program of each hook, on all CPUs: checking them is most of the time that a start takes. The kernel
-/// checks programs of a privileged process side by side (`bpf_check` takes `bpf_verifier_lock` for others only,
-/// kernel/bpf/verifier.c, 6.1). Returns the result of each by its name.
-fn load_first_choices(ebpf: &mut Ebpf, btf: &Btf) -> BTreeMap<String, Result<(), ProgramError>> {
-    let first: BTreeMap<&str, &str> = PROGRAMS.iter().filter_map(|(_, programs)| programs.first().copied()).collect();
-    let mut waiting: Vec<(&str, &str, &mut BtfTracePoint)> = Vec::new();
-    for (name, program) in ebpf.programs_mut() {
-        if let (Some(tracepoint), Ok(program)) = (first.get(name), program.try_into()) {
-            waiting.push((name, tracepoint, program));
-        }
-    }
-    let waiting = Mutex::new(waiting);
-    let load = || {
-        let mut loaded = Vec::new();
-        loop {
-            let next = waiting.lock().map_or(None, |mut waiting| waiting.pop());
-            let Some((name, tracepoint, program)) = next else { return loaded };
-            loaded.push((name.to_owned(), program.load(tracepoint, btf)));
-        }
-    };
-    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(8));
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..cpus).map(|_| scope.spawn(load)).collect();
-        let mut loaded = load();
-        // A program that is in no list is loaded when it is attached.
-        others.into_iter().for_each(|other| loaded.extend(other.join().unwrap_or_default()));
-        loaded.into_iter().collect()
-    })
-}
-
 /// Both rings and the records taken from them.
 #[derive(Debug)]
 struct Taken {
@@ -190,13 +160,12 @@ impl Probe {
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
         let object_sha256 = recognised(activebench_ebpf::OBJECT, activebench_ebpf::OBJECT_SHA256)?;
-        // The loader reads the kernel's types for itself, whatever it is told: meanwhile we read those that attaching
-        // needs. Each takes some 40 ms.
-        let types = std::thread::spawn(Btf::from_sys_fs);
+        let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
         let payload_ring_bytes = if payload_period_ns > 0 { PAYLOAD_RING_BYTES } else { UNUSED_RING_BYTES };
-        let loaded = EbpfLoader::new()
+        let mut ebpf = EbpfLoader::new()
+            .btf(Some(&btf))
             .allow_unsupported_maps()
             .map_max_entries("ring", options.ring_bytes)
             .override_global("observer_tgid", &std::process::id(), true)
@@ -204,12 +173,8 @@ impl Probe {
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .override_global("look_every_caller_up", &u32::from(options.look_every_caller_up), true)
-            .load(activebench_ebpf::OBJECT);
-        let btf = match types.join() {
-            Ok(btf) => btf.map_err(|error| ProbeError::NoBtf(error.to_string()))?,
-            Err(_) => return Err(ProbeError::NoBtf("their reader panicked".to_owned())),
-        };
-        let mut ebpf = loaded.map_err(|error| refusal(&error))?;
+            .load(activebench_ebpf::OBJECT)
+            .map_err(|error| refusal(&error))?;
 
         let mut descriptions: Array<_, Plain<CallDescription>> = typed_map(&mut ebpf, "call_descriptions")?;
         for (number, description) in table {
@@ -238,9 +203,8 @@ impl Probe {
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
             object_sha256,
         };
-        let mut loaded = load_first_choices(&mut probe.ebpf, &btf);
         for (hook, programs) in PROGRAMS {
-            probe.attach_hook(*hook, programs, &btf, &mut loaded)?;
+            probe.attach_hook(*hook, programs, &btf)?;
         }
         // Mapped after memory is free again: the rings are as large as the types.
         drop(btf);
@@ -253,15 +217,7 @@ impl Probe {
         Ok(probe)
     }
 
-    /// Attaches the first of a hook's programs that this kernel takes. `loaded` has the results of loading the programs
-    /// that were loaded before.
-    fn attach_hook(
-        &mut self,
-        hook: Hook,
-        programs: &[Program],
-        btf: &Btf,
-        loaded: &mut BTreeMap<String, Result<(), ProgramError>>,
-    ) -> Result<(), ProbeError> {
+    fn attach_hook(&mut self, hook: Hook, programs: &[Program], btf: &Btf) -> Result<(), ProbeError> {
         let mut status = ProbeStatus { hook, attached: false, why_not: None, missed: 0 };
         for (name, tracepoint) in programs {
             let attached = self
@@ -271,10 +227,7 @@ impl Probe {
                 .and_then(|program| {
                     <&mut BtfTracePoint>::try_from(program).map_err(|error| ProbeError::Load(error.to_string()))
                 })
-                .map(|program| {
-                    let loaded = loaded.remove(*name).unwrap_or_else(|| program.load(tracepoint, btf));
-                    loaded.and_then(|()| program.attach())
-                })?;
+                .map(|program| program.load(tracepoint, btf).and_then(|()| program.attach()))?;
             match attached {
                 Ok(link) => {
                     self.links.push((name, hook, link));
