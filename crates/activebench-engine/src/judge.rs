@@ -12,6 +12,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
+use activebench_model::source::EventSource;
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
 use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
@@ -52,7 +53,8 @@ pub enum Timelines {
 /// # Errors
 /// When the record cannot be read, or holds numbers that cannot be computed with.
 pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
-    computed(|| derive_unguarded(reader, manifest, timelines))
+    let output = reader.output().context("cannot read the tool's recorded output")?;
+    computed(|| derive_unguarded(reader, &output, manifest, timelines))
 }
 
 /// Calls a computation on a record that may come from anybody. Arithmetic is checked, in a release too: a number that
@@ -67,29 +69,33 @@ fn computed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     })
 }
 
-fn derive_unguarded(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
+fn derive_unguarded(
+    source: &dyn EventSource,
+    output: &ToolOutput,
+    manifest: &mut Manifest,
+    timelines: Timelines,
+) -> anyhow::Result<Derived> {
     allocator::reuse();
-    let folded = activebench_facts::fold_activity(reader).context("cannot fold the recorded calls")?;
+    let folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
-    let output = reader.output().context("cannot read the tool's recorded output")?;
-    let tool = tool_of_run(manifest, activity, &output)?;
+    let tool = tool_of_run(manifest, activity, output)?;
     let (parsed, phases) = match &tool {
         Some((adapter, command)) => {
-            let parsed = adapter.parse(command, &output, manifest.choices.subject);
-            let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
+            let parsed = adapter.parse(command, output, manifest.choices.subject);
+            let phases = activebench_tools::phases_of(*adapter, command, output, &parsed, activity);
             (parsed, phases)
         }
         None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
     };
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
-    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(reader, manifest, &folded, phases)
+    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(source, manifest, &folded, phases)
         .context("cannot compute facts from the recorded events")?;
-    let profiles = activebench_facts::profile_phases(reader, manifest, activity, &mut phases, &mut run_facts)
+    let profiles = activebench_facts::profile_phases(source, manifest, activity, &mut phases, &mut run_facts)
         .context("cannot compute CPU times from the recorded events")?;
     // No fact is added from here on.
     phases.iter_mut().for_each(|phase| phase.facts.pack());
     let timelines = match timelines {
-        Timelines::Computed => activebench_facts::timelines(reader, manifest, &folded, &phases)
+        Timelines::Computed => activebench_facts::timelines(source, manifest, &folded, &phases)
             .context("cannot follow the phases over time in the recorded events")?,
         Timelines::LeftOut => Vec::new(),
     };
@@ -172,7 +178,6 @@ fn judge_unguarded(
     mut manifest: Manifest,
     timelines: Timelines,
 ) -> anyhow::Result<JudgedRun> {
-    let thresholds = thresholds::of(&manifest.choices)?;
     if !reader.is_sealed() {
         say_unsealed(reader.directory(), MANIFEST, SEAL);
     }
@@ -186,7 +191,24 @@ fn judge_unguarded(
     }
     manifest.incomplete.extend(checked.settle(&mut manifest.coverage));
     let reader = &checked.reader;
-    let Derived { parsed, phases, run_facts, profiles, timelines, .. } = derive(reader, &mut manifest, timelines)?;
+    let output = reader.output().context("cannot read the tool's recorded output")?;
+    judge_events(directory, reader, &output, manifest, timelines)
+}
+
+/// Judges events from any source: the part of a judgement that reads no file.
+///
+/// # Errors
+/// As [`judge`].
+pub fn judge_events(
+    directory: &Path,
+    source: &dyn EventSource,
+    output: &ToolOutput,
+    mut manifest: Manifest,
+    timelines: Timelines,
+) -> anyhow::Result<JudgedRun> {
+    let thresholds = thresholds::of(&manifest.choices)?;
+    let derived = derive_unguarded(source, output, &mut manifest, timelines)?;
+    let Derived { parsed, phases, run_facts, profiles, timelines, .. } = derived;
     manifest.incomplete.extend(several_measurements(&manifest));
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,

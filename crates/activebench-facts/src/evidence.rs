@@ -24,11 +24,19 @@ pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
     let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::new();
     let mut ids: HashMap<String, u32> = HashMap::new();
     let shown = files_shown(activity);
+    let names: HashMap<FileId, &str> = activity
+        .files
+        .iter()
+        .filter(|file| shown.contains(&file.id))
+        .filter_map(|file| Some((file.id, file.names.first()?.as_str())))
+        .collect();
+    let global_syncs: Vec<CallSpan> = activity.global_syncs.iter().filter(|span| span.returned == 0).copied().collect();
     for pass in activity.passes.iter().filter(|pass| shown.contains(&pass.file)) {
         for (kind, direction) in [(StepKind::Read, Direction::Read), (StepKind::Write, Direction::Write)] {
-            let Some(part) = part_of(activity, pass, kind) else { continue };
+            let Some(part) = part_of(&global_syncs, pass, kind) else { continue };
             let index = *index_of.entry((pass.file, direction)).or_insert_with(|| {
-                phases.push(phase_of(activity, pass, direction, &mut ids));
+                let name = names.get(&pass.file).copied().unwrap_or("unnamed");
+                phases.push(phase_of(name, direction, &mut ids));
                 phases.len() - 1
             });
             phases[index].parts.push(part);
@@ -57,7 +65,7 @@ fn files_shown(activity: &Activity) -> HashSet<FileId> {
     by_bytes.into_iter().take(MOST_FILES).map(|(_, file)| file).collect()
 }
 
-fn part_of(activity: &Activity, pass: &Pass, kind: StepKind) -> Option<Part> {
+fn part_of(global_syncs: &[CallSpan], pass: &Pass, kind: StepKind) -> Option<Part> {
     let steps: Vec<&Step> = pass.steps.iter().filter(|step| step.kind == kind).collect();
     let start_ns = steps.first()?.start_ns;
     let end_ns = steps.iter().map(|step| step.end_ns).max()?;
@@ -70,24 +78,23 @@ fn part_of(activity: &Activity, pass: &Pass, kind: StepKind) -> Option<Part> {
         end: PartEnd::At(end_ns),
         last_data_ns: end_ns,
         sync_inside: None,
-        sync_after: sync_after(activity, pass, end_ns),
+        sync_after: sync_after(global_syncs, pass, end_ns),
         close_ns: pass.close.map(|close| close.end_ns),
     })
 }
 
-/// Returns the first sync of the pass's descriptor, or of all file systems, after a time.
-fn sync_after(activity: &Activity, pass: &Pass, end_ns: u64) -> Option<CallSpan> {
+/// Returns the first sync of the pass's descriptor, or of all file systems, after a time. `global_syncs` are those that
+/// succeeded, in order.
+fn sync_after(global_syncs: &[CallSpan], pass: &Pass, end_ns: u64) -> Option<CallSpan> {
     let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync);
     let own = own.flat_map(|step| &step.head).map(|brief| brief.span);
-    own.chain(activity.global_syncs.iter().copied())
-        .filter(|span| span.start_ns >= end_ns && span.returned == 0)
-        .min_by_key(|span| span.start_ns)
+    let own = own.filter(|span| span.start_ns >= end_ns && span.returned == 0);
+    let global = global_syncs.get(global_syncs.partition_point(|span| span.start_ns < end_ns));
+    own.chain(global.copied()).min_by_key(|span| span.start_ns)
 }
 
-fn phase_of(activity: &Activity, pass: &Pass, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
+fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
     let word = if direction == Direction::Write { "write" } else { "read" };
-    let seen = activity.files.iter().find(|file| file.id == pass.file);
-    let name = seen.and_then(|file| file.names.first()).map_or("unnamed", String::as_str);
     let base = name.rsplit('/').next().unwrap_or(name);
     // The tool chose the name: only plain characters become part of an identifier.
     let plain: String =

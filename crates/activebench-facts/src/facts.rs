@@ -53,7 +53,7 @@ mod thread_time;
 mod timeline;
 mod windows;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::call::{Call, FileId};
 use activebench_model::event::RecordClass;
@@ -68,6 +68,7 @@ pub use blocks::{BlockHits, HitDistribution};
 use call_family::CallFamily;
 use device::DevicePlan;
 use index::Index;
+use inserted::SharedProcesses;
 pub use places::hits_by_file;
 use record_losses::Gap;
 use syncs::SyncLog;
@@ -137,7 +138,7 @@ pub fn resolve_phases(
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
-    let index = Index::new(activity);
+    let index = Index::new(activity, &phases);
     windows::resolve(source, own, &index, &mut phases)?;
     let syncs = SyncLog::new(folded, &phases);
     let parts = index::parts_by_file(&phases);
@@ -167,6 +168,7 @@ pub fn resolve_phases(
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
     let gaps: Vec<Gaps> = phases.iter().map(|phase| Gaps::of_log(manifest, phase.needs_log_until_ns())).collect();
+    let in_process = SharedProcesses::new(&phases);
     for (number, phase) in phases.iter().enumerate() {
         let touched = tally.touched_by(number);
         let view = call_facts::View {
@@ -185,8 +187,8 @@ pub fn resolve_phases(
         if let Some(window) = phase.window {
             view.add_call_facts(window, &mut of_phase);
             view.add_time_facts(&mut of_phase);
-            let in_process = inserted::shares_a_process(&phases, number);
-            view.add_cache_facts(inserted[number], in_process, &mut of_phase);
+            let is_shared = in_process.include(&phases, number);
+            view.add_cache_facts(inserted[number], is_shared, &mut of_phase);
         }
         durable.push(view.durable_ends());
         facts.push(of_phase);
@@ -226,8 +228,12 @@ fn limits(
 ) -> HashMap<(usize, FileId), u64> {
     let mut limits = HashMap::new();
     for (file, of_file) in parts {
-        for (phase, _) in of_file {
-            limits.entry((*phase, *file)).or_insert_with(|| syncs.limit(index, phases, of_file, *phase, *file));
+        let mut by_phase: BTreeMap<usize, Vec<&Part>> = BTreeMap::new();
+        for (phase, part) in of_file {
+            by_phase.entry(*phase).or_default().push(part);
+        }
+        for (phase, own) in by_phase {
+            limits.insert((phase, *file), syncs.limit(index, phases, of_file, phase, &own, *file));
         }
     }
     limits

@@ -16,6 +16,7 @@
 //! the facts read every table once more; `docs/architecture.md` says which other readings there are and why.
 
 mod activity;
+mod address_map;
 mod evidence;
 mod facts;
 mod undecoded_io;

@@ -1,8 +1,11 @@
 //! Figures as shares of their bounds, in words. Raw text; the format escapes it.
 
+use std::collections::HashMap;
+
 use activebench_model::bound::{Share, ShareOf};
 use activebench_model::report::JudgedRun;
 
+use crate::lookup::Lookup;
 use crate::wording::{PhaseNames, list};
 
 /// Notes shown; the rest is counted.
@@ -12,11 +15,17 @@ const NOTES_SHOWN: usize = 4;
 /// claimed figure.
 pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
     let names = PhaseNames::of(run);
+    let lookup = Lookup::of(run);
+    let mut shares: HashMap<&str, Vec<&Share>> = HashMap::new();
+    for share in &run.shares.shares {
+        if let Some(claim) = lookup.claim(&share.claim) {
+            shares.entry(&claim.phase).or_default().push(share);
+        }
+    }
     let mut said = Vec::new();
     for phase in &run.phases {
-        let is_here =
-            |share: &&Share| run.parsed.claims.iter().any(|claim| claim.id == share.claim && claim.phase == phase.id);
-        let first = |figure| run.shares.shares.iter().filter(is_here).find(|share| share.figure == figure).map(words);
+        let of_phase = shares.get(phase.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let first = |figure| of_phase.iter().find(|share| share.figure == figure).map(|share| words(share));
         let text = match (first(ShareOf::Honest), first(ShareOf::Claimed)) {
             (Some(honest), None) => honest,
             (Some(honest), Some(claimed)) => format!("the honest figure is {honest}; what was claimed is {claimed}"),

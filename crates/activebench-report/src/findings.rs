@@ -1,6 +1,7 @@
 //! Findings for people: merged over phases, most severe first. Raw text; the format escapes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 
 use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
 use activebench_model::report::JudgedRun;
@@ -91,11 +92,20 @@ pub(crate) fn firing(run: &JudgedRun) -> Vec<Group> {
 }
 
 /// Compares findings by identity: equal findings on two claims are both counted.
+#[derive(Clone, Copy)]
 struct ByIdentity<'run>(&'run Finding);
 
 impl PartialEq for ByIdentity<'_> {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for ByIdentity<'_> {}
+
+impl Hash for ByIdentity<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(self.0, state);
     }
 }
 
@@ -113,8 +123,9 @@ fn group(names: &PhaseNames<'_>, findings: &[&Finding], severity: Severity, code
 
     // Several claims of one phase make one statement. Findings on the whole run may differ.
     let mut once: Vec<&Finding> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::new();
     for finding in findings {
-        if finding.phase.is_none() || once.iter().all(|known| known.phase != finding.phase) {
+        if finding.phase.as_ref().is_none_or(|phase| known.insert(phase)) {
             once.push(finding);
         }
     }
@@ -123,10 +134,10 @@ fn group(names: &PhaseNames<'_>, findings: &[&Finding], severity: Severity, code
     };
     let statements: Vec<(&str, &str)> =
         once.iter().map(|f| (names.of_finding(f.phase.as_deref()), f.message.sentence())).collect();
-    let figure = |message: &str| {
-        let place = statements.iter().position(|(_, known)| *known == message)?;
-        once[place].observed.map(|observed| observed.to_string())
-    };
+    // Of equal statements the first one counts.
+    let observed: HashMap<&str, Option<Quantity>> =
+        once.iter().rev().map(|finding| (finding.message.sentence(), finding.observed)).collect();
+    let figure = |message: &str| observed.get(message)?.map(|observed| observed.to_string());
 
     Group {
         code: code.to_owned(),
@@ -151,7 +162,7 @@ fn one_sentence(said: &[(&str, &str)], short: impl Fn(&str) -> Option<String>) -
 }
 
 /// Removes duplicates and keeps the order of first appearance.
-fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+fn distinct<T: Clone + Eq + Hash>(items: impl Iterator<Item = T>) -> Vec<T> {
     merged(items.map(|item| ((), item))).into_iter().map(|(_, item)| item).collect()
 }
 

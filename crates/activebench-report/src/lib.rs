@@ -22,6 +22,7 @@ mod headline;
 pub mod history;
 pub(crate) mod html;
 mod limiter;
+mod lookup;
 pub mod page;
 pub mod plan;
 mod questions;

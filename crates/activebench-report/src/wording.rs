@@ -1,6 +1,7 @@
 //! Shared wording: lists, plurals, shell words, names of metrics and signals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use activebench_model::claim::{Metric, Note};
 pub(crate) use activebench_model::command::{shell_command, shell_word};
@@ -23,13 +24,21 @@ pub(crate) fn list<T: AsRef<str>>(items: &[T], most: usize) -> String {
 
 /// Groups the left sides by equal right sides. Both keep the order of first appearance, and left sides are not
 /// repeated.
-pub(crate) fn merged<L: PartialEq, R: PartialEq>(pairs: impl IntoIterator<Item = (L, R)>) -> Vec<(Vec<L>, R)> {
+pub(crate) fn merged<L, R>(pairs: impl IntoIterator<Item = (L, R)>) -> Vec<(Vec<L>, R)>
+where
+    L: Clone + Eq + Hash,
+    R: Clone + Eq + Hash,
+{
     let mut groups: Vec<(Vec<L>, R)> = Vec::new();
+    let mut places: HashMap<R, usize> = HashMap::new();
+    let mut known: HashSet<(usize, L)> = HashSet::new();
     for (left, right) in pairs {
-        match groups.iter_mut().find(|(_, known)| *known == right) {
-            Some((lefts, _)) if lefts.contains(&left) => {}
-            Some((lefts, _)) => lefts.push(left),
-            None => groups.push((vec![left], right)),
+        let place = *places.entry(right).or_insert_with_key(|right| {
+            groups.push((Vec::new(), right.clone()));
+            groups.len() - 1
+        });
+        if known.insert((place, left.clone())) {
+            groups[place].0.push(left);
         }
     }
     groups

@@ -1,5 +1,7 @@
 //! The list of adapters, and lookups in it.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::Activity;
 use activebench_model::advice::{Advisor, NoAdvisor};
 use activebench_model::claim::Parsed;
@@ -37,8 +39,9 @@ pub fn phases_of(
     activity: &Activity,
 ) -> Vec<Phase> {
     let mut phases = adapter.phases(command, output, parsed, activity);
+    let mut known: HashSet<String> = phases.iter().map(|phase| phase.id.clone()).collect();
     for claim in &parsed.claims {
-        if phases.iter().all(|phase| phase.id != claim.phase) {
+        if known.insert(claim.phase.clone()) {
             phases.push(Phase {
                 incomplete: Some("the command line does not ask for this pass".to_owned()),
                 ..Phase::planned(&claim.phase, &claim.phase, Direction::Mixed)

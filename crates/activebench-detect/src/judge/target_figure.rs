@@ -1,5 +1,7 @@
 //! The figure that a run is for: `--target '>= 200 MB/s'`, and whether the run's figures reach it.
 
+use std::collections::HashMap;
+
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::JudgedClaim;
@@ -127,11 +129,13 @@ impl Goal {
         if claims.is_empty() {
             return ("no figure of this run is of this kind".to_owned(), Vec::new());
         }
+        let judged: HashMap<&str, &JudgedClaim> =
+            judged.iter().rev().map(|judged| (judged.claim.as_str(), judged)).collect();
         let mut met = 0;
         let mut known = 0;
         let mut said = Vec::new();
         for claim in &claims {
-            let verdict = judged.iter().find(|judged| judged.claim == claim.id);
+            let verdict = judged.get(claim.id.as_str());
             let name = run.phase_of(claim).map_or(claim.phase.as_str(), |phase| &phase.name);
             said.push(match verdict.and_then(|judged| judged.honest(claim)) {
                 Some(figure) => {

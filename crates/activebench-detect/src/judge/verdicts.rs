@@ -270,9 +270,9 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
 /// Returns the reason why a run without contradicted claims is inconclusive all the same: a pass has rates and none of
 /// them is confirmed, or no claim is. Latencies and shares of CPU time do not count alone.
 fn too_little_checked(run: &Run<'_>, judged: &[JudgedClaim]) -> Option<String> {
-    let is_confirmed = |claim: &Claim| {
-        judged.iter().any(|judged| judged.claim == claim.id && judged.verdict() == ClaimVerdict::Confirmed)
-    };
+    let confirmed = judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::Confirmed);
+    let confirmed: HashSet<&str> = confirmed.map(|judged| judged.claim.as_str()).collect();
+    let is_confirmed = |claim: &Claim| confirmed.contains(claim.id.as_str());
     for phase in run.phases {
         let rates =
             |main: bool| -> Vec<&Claim> { run.claims_of(phase).filter(|claim| claim.metric.is_rate(main)).collect() };

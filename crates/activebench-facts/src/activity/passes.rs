@@ -32,6 +32,8 @@ impl Timelines {
                 descriptor.add_event(event);
                 descriptor.add_runs(slots.next());
             }
+            // Most passes of a run with many have one or two steps.
+            descriptor.passes.iter_mut().for_each(|pass| pass.steps.shrink_to_fit());
             passes.append(&mut descriptor.passes);
         }
         // The sort is stable: passes that began at the same time stay in the order of their descriptors.

@@ -43,7 +43,7 @@ struct Thread {
     /// Start and end of its calls that submit requests or wait for them, in order.
     calls: VecDeque<(u64, u64)>,
     /// io_uring requests that were posted and not collected yet.
-    posted: Vec<Posted>,
+    posted: VecDeque<Posted>,
     /// Number of io_uring requests that were submitted and not collected yet.
     in_flight: u64,
     /// Largest value of `in_flight` so far.
@@ -84,7 +84,7 @@ impl Completions {
             Op::UringRead | Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther => {
                 let thread = self.threads.entry(call.tid).or_default();
                 let (start_ns, end_ns) = (call.start_ns, call.end_ns);
-                return thread.posted.push(Posted { phase: None, again: false, start_ns, end_ns });
+                return thread.posted.push_back(Posted { phase: None, again: false, start_ns, end_ns });
             }
             _ => return,
         }
@@ -114,12 +114,12 @@ impl Completions {
         }
         let thread = self.threads.entry(call.tid).or_default();
         thread.depth = thread.depth.or(self.depths[phase]);
-        match (call.op, thread.posted.last_mut()) {
+        match (call.op, thread.posted.back_mut()) {
             (Op::AioRead | Op::AioWrite, _) => self.phases[phase].add(thread, call.start_ns, call.end_ns),
             (Op::UringRead | Op::UringWrite, Some(posted)) if posted.phase.is_none() => posted.phase = Some(phase),
             (Op::UringRead | Op::UringWrite, _) => {
                 let (start_ns, end_ns) = (call.start_ns, call.end_ns);
-                thread.posted.push(Posted { phase: Some(phase), again: true, start_ns, end_ns });
+                thread.posted.push_back(Posted { phase: Some(phase), again: true, start_ns, end_ns });
             }
             _ => {}
         }
@@ -142,19 +142,22 @@ impl Thread {
     /// Collects requests that were posted until a time, in the order of posting, and at most `most`.
     fn collect(&mut self, until_ns: u64, most: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
         let mut left = most;
-        let mut is_collected = |posted: &mut Posted| {
-            // A request that counts for a second phase is collected with its first entry.
-            let is_collected = posted.end_ns <= until_ns && (left > 0 || posted.again && most > 0);
-            left = left.saturating_sub(u64::from(is_collected && !posted.again));
-            is_collected
-        };
-        let collected: Vec<Posted> = self.posted.extract_if(.., &mut is_collected).collect();
-        for posted in collected {
+        let mut later: Vec<Posted> = Vec::new();
+        // A request that counts for a second phase is collected with its first entry.
+        while self.posted.front().is_some_and(|posted| left > 0 || posted.again && most > 0)
+            && let Some(posted) = self.posted.pop_front()
+        {
+            if posted.end_ns > until_ns {
+                later.push(posted);
+                continue;
+            }
+            left = left.saturating_sub(u64::from(!posted.again));
             self.in_flight = self.in_flight.saturating_sub(u64::from(!posted.again));
             if let Some(phase) = posted.phase {
                 phases[phase].add(self, posted.start_ns, at_ns(&posted));
             }
         }
+        later.into_iter().rev().for_each(|posted| self.posted.push_front(posted));
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use activebench_model::activity::Task;
 use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
 
+use super::span_index::SpanIndex;
+
 /// Largest error of a figure that still counts as complete, as a share of the time considered.
 pub(super) const NEAR_ENOUGH: f64 = 0.01;
 
@@ -20,17 +22,27 @@ struct Point {
 /// Memory: about 130 bytes per moment, for any number of totals.
 pub(super) struct Cuts {
     threads: Vec<ThreadCuts>,
-    /// Indices in `threads` for each thread id, which several threads can have had.
-    by_tid: HashMap<u32, Vec<usize>>,
+    /// Lives of each thread id, which several threads can have had, by their numbers in `threads`.
+    by_tid: HashMap<u32, SpanIndex>,
 }
+
+/// The totals of threads after the last record was read.
+pub(super) struct Totals(Cuts);
 
 struct ThreadCuts {
     born_ns: u64,
-    end_ns: Option<u64>,
     /// Ascending.
     moments: Vec<u64>,
-    /// The first and the last point between each moment and the one before.
-    stretches: Vec<Option<(Point, Point)>>,
+    /// The first and the last point between each moment and the one before. After [`ThreadCuts::close`] the first
+    /// point from there on and the last one up to there, so that a stretch without points has some too.
+    stretches: Vec<Stretch>,
+}
+
+/// The first and the last point of a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    first: Option<Point>,
+    last: Option<Point>,
 }
 
 /// How the time of a span was spent, and the largest error of each figure.
@@ -43,18 +55,11 @@ pub(super) struct SpanTimes {
 impl Cuts {
     /// Creates the cuts for spans `(tid, start, end)`.
     pub(super) fn new(tasks: &[Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
-        let mut by_tid: HashMap<u32, Vec<usize>> = HashMap::new();
-        let mut threads = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            by_tid.entry(task.tid).or_default().push(threads.len());
-            threads.push(ThreadCuts {
-                born_ns: task.start_ns,
-                end_ns: task.end_ns,
-                moments: Vec::new(),
-                stretches: Vec::new(),
-            });
-        }
-        let mut cuts = Self { threads, by_tid };
+        let life =
+            |(number, task): (usize, &Task)| (task.tid, (task.start_ns, task.end_ns.unwrap_or(u64::MAX), number));
+        let by_tid = SpanIndex::by_key(tasks.iter().enumerate().map(life));
+        let thread = |task: &Task| ThreadCuts { born_ns: task.start_ns, moments: Vec::new(), stretches: Vec::new() };
+        let mut cuts = Self { threads: tasks.iter().map(thread).collect(), by_tid };
         for (tid, start_ns, end_ns) in spans {
             if let Some(thread) = cuts.thread_at(tid, start_ns) {
                 cuts.threads[thread].moments.extend([start_ns, end_ns]);
@@ -63,7 +68,7 @@ impl Cuts {
         for (thread, task) in cuts.threads.iter_mut().zip(tasks) {
             thread.moments.sort_unstable();
             thread.moments.dedup();
-            thread.stretches = vec![None; thread.moments.len() + 1];
+            thread.stretches = vec![Stretch::default(); thread.moments.len() + 1];
             thread.add(Point { at_ns: task.start_ns, times: ThreadTimes::default() });
             if let Some(at_ns) = task.end_ns {
                 let times = ThreadTimes {
@@ -81,12 +86,7 @@ impl Cuts {
 
     /// Returns the thread that had an id at some time.
     pub(super) fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
-        let lives = self.by_tid.get(&tid)?;
-        let lived = |thread: &&usize| {
-            let thread = &self.threads[**thread];
-            thread.born_ns <= at_ns && thread.end_ns.is_none_or(|end_ns| at_ns <= end_ns)
-        };
-        lives.iter().rev().find(lived).copied()
+        self.by_tid.get(&tid)?.overlapping(at_ns, at_ns).next()
     }
 
     /// Processes a record of totals.
@@ -107,9 +107,17 @@ impl Cuts {
         }
     }
 
+    /// Ends the reading of records.
+    pub(super) fn close(mut self) -> Totals {
+        self.threads.iter_mut().for_each(ThreadCuts::close);
+        Totals(self)
+    }
+}
+
+impl Totals {
     /// Returns how the time of a span was spent; `None` when the thread's totals around it are unknown.
     pub(super) fn between(&self, tid: u32, start_ns: u64, end_ns: u64) -> Option<SpanTimes> {
-        let thread = &self.threads[self.thread_at(tid, start_ns)?];
+        let thread = &self.0.threads[self.0.thread_at(tid, start_ns)?];
         let (start, end) = (thread.cut(start_ns)?, thread.cut(end_ns)?);
         let mut parts = [0; 5];
         let mut backwards_ns = 0;
@@ -141,23 +149,37 @@ impl ThreadCuts {
         // A point at a moment belongs to the stretch before it, where it is exact.
         let number = self.moments.partition_point(|moment| *moment < point.at_ns);
         let stretch = &mut self.stretches[number];
-        *stretch = Some(match *stretch {
-            None => (point, point),
-            Some((first, last)) => (
-                if point.at_ns < first.at_ns { point } else { first },
-                if point.at_ns > last.at_ns { point } else { last },
-            ),
-        });
+        if stretch.first.is_none_or(|first| point.at_ns < first.at_ns) {
+            stretch.first = Some(point);
+        }
+        if stretch.last.is_none_or(|last| point.at_ns > last.at_ns) {
+            stretch.last = Some(point);
+        }
+    }
+
+    /// Gives each stretch without points its nearest points. Searching for them at each cut would take time with the
+    /// square of the moments, of which a thread that is seldom switched has many without any record between them.
+    fn close(&mut self) {
+        let mut nearest = None;
+        for stretch in &mut self.stretches {
+            nearest = stretch.last.or(nearest);
+            stretch.last = nearest;
+        }
+        nearest = None;
+        for stretch in self.stretches.iter_mut().rev() {
+            nearest = stretch.first.or(nearest);
+            stretch.first = nearest;
+        }
     }
 
     /// Returns the totals at a moment, interpolated between the points around it.
     fn cut(&self, moment_ns: u64) -> Option<SpanTimes> {
         let number = self.moments.binary_search(&moment_ns).ok()?;
-        let before = self.stretches[..=number].iter().rev().find_map(|stretch| stretch.map(|(_, last)| last))?;
+        let before = self.stretches[number].last?;
         if before.at_ns == moment_ns {
             return Some(SpanTimes { times: before.times, error_ns: 0 });
         }
-        let after = self.stretches[number + 1..].iter().find_map(|stretch| stretch.map(|(first, _)| first))?;
+        let after = self.stretches[number + 1].first?;
         let (passed, whole) = (moment_ns - before.at_ns, after.at_ns - before.at_ns);
         let mut parts = [0; 5];
         let mut error_ns = 0;
@@ -239,11 +261,11 @@ mod tests {
         let mut cuts = Cuts::new(tasks, [(7, start, end)]);
         events.iter().for_each(|event| cuts.feed(event));
         let expected = expected.map(|(parts, error_ns)| SpanTimes { times: of_parts(parts), error_ns });
-        assert_eq!(cuts.between(7, start, end), expected, "{start}..{end}");
+        assert_eq!(cuts.close().between(7, start, end), expected, "{start}..{end}");
         // The order of arrival does not matter.
         let mut cuts = Cuts::new(tasks, [(7, start, end)]);
         events.iter().rev().for_each(|event| cuts.feed(event));
-        assert_eq!(cuts.between(7, start, end), expected, "{start}..{end}");
+        assert_eq!(cuts.close().between(7, start, end), expected, "{start}..{end}");
     }
 
     #[test]

@@ -249,8 +249,15 @@ pub(super) fn read(
     plans: Vec<DevicePlan>,
     own_files: &HashSet<FileId>,
 ) -> Result<Vec<DeviceSeen>, Unreadable> {
-    let spans = plans.iter().enumerate().map(|(number, plan)| (plan.window.start_ns, plan.last_ns(), number));
+    let spans = plans.iter().enumerate().map(|(number, plan)| (plan.window.start_ns, plan.last_of_any_file(), number));
     let index = SpanIndex::new(spans.collect());
+    // Behind them only the data of the phase's own files counts: there may be thousands of phases whose data was never
+    // made durable.
+    let later = plans.iter().enumerate().flat_map(|(number, plan)| {
+        let of_file = move |(file, of): (&FileId, &FilePlan)| (*file, (plan.last_of_any_file(), of.durable_ns, number));
+        plan.files.iter().map(of_file).filter(|(_, (from_ns, until_ns, _))| from_ns < until_ns)
+    });
+    let later = SpanIndex::by_key(later);
     let mut phases: Vec<Counting> = plans.into_iter().map(Counting::new).collect();
     let mut requests = Requests::default();
     let mut seen = Seen::default();
@@ -263,7 +270,12 @@ pub(super) fn read(
                 BlockEventKind::Completed => request.map_or(event.latency_ns, |request| request.latency_ns),
                 _ => event.latency_ns,
             };
-            for number in index.overlapping(event.at_ns.saturating_sub(latency_ns), event.at_ns) {
+            let begun_ns = event.at_ns.saturating_sub(latency_ns);
+            let later = event.file.and_then(|file| later.get(&file)).into_iter();
+            let later = later.flat_map(|spans| spans.overlapping(begun_ns, event.at_ns));
+            let later = later.filter(|number| begun_ns > phases[*number].plan.last_of_any_file());
+            let later: Vec<usize> = later.collect();
+            for number in index.overlapping(begun_ns, event.at_ns).chain(later) {
                 let Counting { plan, tallies, .. } = &mut phases[number];
                 if plan.devices.as_ref().is_ok_and(|devices| devices.contains(&event.device)) {
                     tallies.of(event).add(plan, event, request, own_files);
@@ -302,6 +314,12 @@ impl Requests {
 }
 
 impl DevicePlan {
+    /// Returns the last time at which an event of any file can count: with layers below, the owner of an event may be
+    /// unknown.
+    fn last_of_any_file(&self) -> u64 {
+        if self.below.levels.is_empty() { self.window.end_ns.max(self.span_end_ns) } else { self.last_ns() }
+    }
+
     fn last_ns(&self) -> u64 {
         let files = self.files.values().map(|file| file.durable_ns).max().unwrap_or(0);
         self.window.end_ns.max(self.span_end_ns).max(files)

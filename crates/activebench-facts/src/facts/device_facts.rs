@@ -82,7 +82,7 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
         all.extend(devices.iter().copied());
         let durable_ns = match durable.get(&file) {
             Some(Ok(end_ns)) => *end_ns,
-            Some(Err(_)) => next_pass(index, over_ns, file).unwrap_or(if manifest.clocks.ended_ns > 0 {
+            Some(Err(_)) => index.opened_from(file, over_ns).unwrap_or(if manifest.clocks.ended_ns > 0 {
                 manifest.clocks.ended_ns
             } else {
                 u64::MAX
@@ -104,12 +104,6 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
     let targets = manifest.host.targets_of(phase.parts.iter().map(|part| part.file));
     let below = Below::of(targets);
     DevicePlan { window, files, devices, span_end_ns, direction: phase.direction, together, below }
-}
-
-/// Returns the start of the next pass over a file after a phase was over on it.
-fn next_pass(index: &Index<'_>, over_ns: u64, file: FileId) -> Option<u64> {
-    let begins = index.passes_of(file).iter().filter_map(|pass| pass.open.map(|open| open.start_ns));
-    begins.filter(|start_ns| *start_ns >= over_ns).min()
 }
 
 /// Adds the facts on the device activity of a phase.

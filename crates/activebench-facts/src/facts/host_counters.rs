@@ -101,7 +101,7 @@ impl OfPhase<'_> {
         self.readings.find(what, of).map_err(not_read)
     }
 
-    fn add_memory(&self, own: &OwnWrites<'_>, facts: &mut Facts) {
+    fn add_memory(&self, own: &OwnWrites, facts: &mut Facts) {
         facts.insert(FactName::ForeignDirtyAtStart, self.foreign_dirty(own));
         let swapped = match self.growth(Watched::SwappedPages, "") {
             Ok((growth, source)) => {
@@ -119,7 +119,7 @@ impl OfPhase<'_> {
 
     /// Returns an upper bound of the data that was dirty when the run began and still is when the window begins. It
     /// cannot be distinguished from data that the tree itself wrote before.
-    fn foreign_dirty(&self, own: &OwnWrites<'_>) -> Fact {
+    fn foreign_dirty(&self, own: &OwnWrites) -> Fact {
         let series = match self.series(Watched::DirtyBytes, "") {
             Ok(series) => series,
             Err((why, _)) => return Fact::missing(why, Scope::Host, "/proc/meminfo"),
@@ -239,32 +239,53 @@ impl OfPhase<'_> {
 
 /// The data that the tree itself left in the page cache, for all phases at once.
 #[derive(Default)]
-struct OwnWrites<'a> {
-    /// Writes whose data is still in the page cache when their call returns: file, first entry, last exit, bytes.
-    writes: Vec<(FileId, u64, u64, u64)>,
-    /// Syncs of whole files.
-    syncs: HashMap<FileId, Vec<CallSpan>>,
-    global_syncs: &'a [CallSpan],
+struct OwnWrites {
+    /// Bytes written through the page cache up to and including each entry, by the time of its first call, ascending.
+    written: Vec<(u64, u128)>,
+    /// The same for the bytes that a later sync made durable, by the end of that sync.
+    synced: Vec<(u64, u128)>,
     /// Time when the first file was mapped for writing: no call shows the bytes written through a mapping.
     mapped_ns: Option<u64>,
 }
 
-impl<'a> OwnWrites<'a> {
-    fn of(activity: &'a Activity) -> Self {
-        let mut own = Self { global_syncs: &activity.global_syncs, ..Self::default() };
+/// Syncs that succeeded, by start, each with the first end of it and all later ones.
+struct FirstEnds(Vec<(u64, u64)>);
+
+impl FirstEnds {
+    fn of(spans: impl Iterator<Item = CallSpan>) -> Self {
+        let succeeded = spans.filter(|span| span.returned == 0);
+        let mut ends: Vec<(u64, u64)> = succeeded.map(|span| (span.start_ns, span.end_ns)).collect();
+        ends.sort_unstable();
+        let mut first_ns = u64::MAX;
+        for (_, end_ns) in ends.iter_mut().rev() {
+            first_ns = first_ns.min(*end_ns);
+            *end_ns = first_ns;
+        }
+        Self(ends)
+    }
+
+    /// Returns the first end of a sync that starts at a time or later.
+    fn from(&self, since_ns: u64) -> Option<u64> {
+        self.0.get(self.0.partition_point(|(start_ns, _)| *start_ns < since_ns)).map(|(_, end_ns)| *end_ns)
+    }
+}
+
+impl OwnWrites {
+    fn of(activity: &Activity) -> Self {
+        let mut own = Self::default();
+        let mut writes: Vec<(FileId, u64, u64, u64)> = Vec::new();
+        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::new();
         for pass in &activity.passes {
             let writable = pass.open_flags & open_bits::WRITABLE != 0;
             let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
             for step in &pass.steps {
                 match step.kind {
-                    StepKind::Write if !through => {
-                        own.writes.push((pass.file, step.start_ns, step.end_ns, step.bytes));
-                    }
+                    StepKind::Write if !through => writes.push((pass.file, step.start_ns, step.end_ns, step.bytes)),
                     StepKind::Sync => {
                         // A sync of a range or of a mapping may not include all data.
                         let whole = |span: &CallSpan| !matches!(span.op, Op::SyncFileRange | Op::Msync);
                         let spans = step.head.iter().map(|brief| brief.span).filter(whole);
-                        own.syncs.entry(pass.file).or_default().extend(spans.filter(|span| span.returned == 0));
+                        syncs.entry(pass.file).or_default().extend(spans);
                     }
                     StepKind::Map if writable => {
                         own.mapped_ns = Some(own.mapped_ns.map_or(step.start_ns, |first| first.min(step.start_ns)));
@@ -273,19 +294,34 @@ impl<'a> OwnWrites<'a> {
                 }
             }
         }
+        let of_file: HashMap<FileId, FirstEnds> =
+            syncs.into_iter().map(|(file, spans)| (file, FirstEnds::of(spans.into_iter()))).collect();
+        let of_all = FirstEnds::of(activity.global_syncs.iter().copied());
+        for (file, start_ns, end_ns, bytes) in writes {
+            own.written.push((start_ns, u128::from(bytes)));
+            let synced = of_file.get(&file).and_then(|syncs| syncs.from(end_ns)).into_iter().chain(of_all.from(end_ns));
+            if let Some(synced_ns) = synced.min() {
+                // Bytes count from just after their first call.
+                own.synced.push((synced_ns.max(start_ns.saturating_add(1)), u128::from(bytes)));
+            }
+        }
+        for times in [&mut own.written, &mut own.synced] {
+            times.sort_unstable();
+            let mut sum = 0;
+            for (_, bytes) in times {
+                sum += *bytes;
+                *bytes = sum;
+            }
+        }
         own
     }
 
     /// Returns an upper bound of the bytes that were written before a time and not synced until then.
     fn unsynced_before(&self, before_ns: u64) -> u64 {
-        let synced = |file: FileId, since_ns: u64| {
-            let of_file = self.syncs.get(&file).into_iter().flatten();
-            let mut all = of_file.chain(self.global_syncs.iter().filter(|span| span.returned == 0));
-            all.any(|span| span.start_ns >= since_ns && span.end_ns <= before_ns)
-        };
-        let written = self.writes.iter().filter(|(_, start_ns, _, _)| *start_ns < before_ns);
-        let unsynced = written.filter(|(file, _, end_ns, _)| !synced(*file, *end_ns));
-        unsynced.fold(0, |sum, (_, _, _, bytes)| sum.saturating_add(*bytes))
+        let until = |sums: &[(u64, u128)], count: usize| count.checked_sub(1).map_or(0, |last| sums[last].1);
+        let written = until(&self.written, self.written.partition_point(|(start_ns, _)| *start_ns < before_ns));
+        let synced = until(&self.synced, self.synced.partition_point(|(end_ns, _)| *end_ns <= before_ns));
+        u64::try_from(written - synced).unwrap_or(u64::MAX)
     }
 
     fn mapped_before(&self, before_ns: u64) -> bool {

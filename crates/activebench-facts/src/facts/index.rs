@@ -1,17 +1,20 @@
 //! The activity by file, and by descriptor of a file. A benchmark of file creation has as many files as passes, one that
 //! opens its file for each call as many passes as calls: a search through all passes for each part would take minutes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
-use activebench_model::call::FileId;
+use activebench_model::call::{FileId, open_bits};
 use activebench_model::phase::{Part, Phase};
 
 use super::span_index::SpanIndex;
 
 /// Passes and deletions by file.
 pub(super) struct Index<'a> {
-    passes: HashMap<FileId, Vec<&'a Pass>>,
+    /// Opens of each file, ascending.
+    opens: HashMap<FileId, Vec<u64>>,
+    /// Writes to each file, and opens that truncate it, each with its pass, ascending.
+    changes: HashMap<FileId, Vec<(u64, &'a Pass)>>,
     descriptors: HashMap<(FileId, u32, i32), Descriptor<'a>>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks: &'a [Task],
@@ -50,13 +53,18 @@ impl<'a> Descriptor<'a> {
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn new(activity: &'a Activity) -> Self {
+    /// Creates the index of the phases' files. A run may have a million others.
+    pub(super) fn new(activity: &'a Activity, phases: &[Phase]) -> Self {
+        let own: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
+        let names: HashMap<&str, Vec<FileId>> = files_by_name(activity, &own);
+        // A name may have been that of other files too.
+        let related: HashSet<FileId> = names.values().flatten().chain(&own).copied().collect();
         let mut passes: HashMap<FileId, Vec<&Pass>> = HashMap::new();
-        for pass in &activity.passes {
+        for pass in activity.passes.iter().filter(|pass| related.contains(&pass.file)) {
             passes.entry(pass.file).or_default().push(pass);
         }
         let mut by_descriptor: HashMap<_, Vec<&Pass>> = HashMap::new();
-        for pass in &activity.passes {
+        for pass in activity.passes.iter().filter(|pass| own.contains(&pass.file)) {
             by_descriptor.entry((pass.file, pass.tgid, pass.fd)).or_default().push(pass);
         }
         let descriptors = by_descriptor.into_iter().map(|(key, passes)| (key, Descriptor::of(passes))).collect();
@@ -64,8 +72,17 @@ impl<'a> Index<'a> {
         for task in &activity.tasks {
             tasks_by_tid.entry(task.tid).or_default().push(task);
         }
-        let deletions = deletions(activity, &passes);
-        Self { passes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
+        let deletions = deletions(activity, &names, &passes);
+        passes.retain(|file, _| own.contains(file));
+        let opens = passes.iter().map(|(file, passes)| {
+            let opened = passes.iter().filter_map(|pass| pass.open);
+            let mut opens: Vec<u64> = opened.map(|open| open.start_ns).collect();
+            opens.sort_unstable();
+            (*file, opens)
+        });
+        let opens = opens.collect();
+        let changes = passes.into_iter().map(|(file, passes)| (file, changes(&passes))).collect();
+        Self { opens, changes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
     }
 
     /// Returns the tasks that had a number, one after the other: numbers are given again.
@@ -84,9 +101,16 @@ impl<'a> Index<'a> {
         tids
     }
 
-    /// Returns the passes over a file, in the order of their first calls.
-    pub(super) fn passes_of(&self, file: FileId) -> &[&'a Pass] {
-        self.passes.get(&file).map_or(&[], Vec::as_slice)
+    /// Returns the first time, from a time on, at which a file was opened.
+    pub(super) fn opened_from(&self, file: FileId, from_ns: u64) -> Option<u64> {
+        let opens = self.opens.get(&file)?;
+        opens.get(opens.partition_point(|at_ns| *at_ns < from_ns)).copied()
+    }
+
+    /// Returns the writes to a file and the opens that truncate it, from a time on, in order, each with its pass.
+    pub(super) fn changes_from(&self, file: FileId, from_ns: u64) -> impl Iterator<Item = (u64, &'a Pass)> {
+        let changes = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
+        changes[changes.partition_point(|(at_ns, _)| *at_ns < from_ns)..].iter().copied()
     }
 
     fn descriptor(&self, part: &Part) -> Option<&Descriptor<'a>> {
@@ -111,20 +135,45 @@ impl<'a> Index<'a> {
         self.descriptor(part).map_or((0, 0), |of| of.written)
     }
 
-    /// Returns the times at which names of a file were deleted.
+    /// Returns the times at which names of a file were deleted, ascending.
     pub(super) fn deletions_of(&self, file: FileId) -> &[u64] {
         self.deletions.get(&file).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
-fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashMap<FileId, Vec<u64>> {
-    let mut by_name: HashMap<&str, Vec<FileId>> = HashMap::new();
+/// Returns the writes of some passes and those of their opens that truncate, in order.
+fn changes<'a>(passes: &[&'a Pass]) -> Vec<(u64, &'a Pass)> {
+    let of_pass = |pass: &&'a Pass| {
+        let pass = *pass;
+        let truncated = pass.open.filter(|_| pass.open_flags & open_bits::TRUNCATE != 0).map(|open| open.start_ns);
+        let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
+        truncated.into_iter().chain(written).map(move |at_ns| (at_ns, pass))
+    };
+    let mut changes: Vec<(u64, &Pass)> = passes.iter().flat_map(of_pass).collect();
+    changes.sort_by_key(|(at_ns, _)| *at_ns);
+    changes
+}
+
+/// Returns the names that some files had, each with all files that had it.
+fn files_by_name<'a>(activity: &'a Activity, own: &HashSet<FileId>) -> HashMap<&'a str, Vec<FileId>> {
+    let names = activity.files.iter().filter(|file| own.contains(&file.id)).flat_map(|file| &file.names);
+    let mut by_name: HashMap<&str, Vec<FileId>> = names.map(|name| (name.as_str(), Vec::new())).collect();
     for file in &activity.files {
         for name in &file.names {
-            by_name.entry(name).or_default().push(file.id);
+            if let Some(files) = by_name.get_mut(name.as_str()) {
+                files.push(file.id);
+            }
         }
     }
+    by_name
+}
+
+/// Returns the deletions by file. A deleted name belongs to the file that was last opened by it.
+fn deletions(
+    activity: &Activity,
+    by_name: &HashMap<&str, Vec<FileId>>,
+    passes: &HashMap<FileId, Vec<&Pass>>,
+) -> HashMap<FileId, Vec<u64>> {
     // The opens of each deleted name's files: one name may have been that of many files.
     let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::new();
     let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::new();
@@ -144,10 +193,11 @@ fn deletions(activity: &Activity, passes: &HashMap<FileId, Vec<&Pass>>) -> HashM
             deletions.entry(file).or_default().push(at_ns);
         }
     }
+    deletions.values_mut().for_each(|times| times.sort_unstable());
     deletions
 }
 
-/// Returns the parts of all phases by file, each with its phase's number.
+/// Returns the parts of all phases by file, each with its phase's number, in the order of their starts.
 pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Part)>> {
     let mut parts: HashMap<FileId, Vec<(usize, &Part)>> = HashMap::new();
     for (index, phase) in phases.iter().enumerate() {
@@ -155,5 +205,6 @@ pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Pa
             parts.entry(part.file).or_default().push((index, part));
         }
     }
+    parts.values_mut().for_each(|parts| parts.sort_by_key(|(_, part)| part.start_ns));
     parts
 }

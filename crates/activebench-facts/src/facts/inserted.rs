@@ -73,19 +73,40 @@ pub(super) fn read(
     Ok((inserted, in_run))
 }
 
-/// Returns `true` when threads of one process read one file at the same time for this phase and for others. Then only
-/// the calls show whose page it was.
-pub(super) fn shares_a_process(phases: &[Phase], number: usize) -> bool {
-    let Some(window) = phases[number].window else { return false };
-    let others = phases.iter().enumerate().filter(|(other, _)| *other != number);
-    let overlapping = others.filter(|(_, phase)| {
-        phase.window.is_some_and(|other| other.start_ns < window.end_ns && window.start_ns < other.end_ns)
-    });
-    let mut theirs = overlapping.flat_map(|(_, phase)| &phase.parts).filter(|part| !part.tids.is_empty());
-    theirs.any(|other| {
-        let own = phases[number].parts.iter().filter(|part| (part.tgid, part.file) == (other.tgid, other.file));
-        own.into_iter().any(|part| !part.tids.is_empty() && part.tids.iter().all(|tid| !other.tids.contains(tid)))
-    })
+/// The parts of all phases that name their threads, by process and file.
+pub(super) struct SharedProcesses<'a> {
+    parts: Vec<(usize, &'a Part)>,
+    /// The windows of their phases, by the numbers of `parts`.
+    windows: HashMap<(u32, FileId), SpanIndex>,
+}
+
+impl<'a> SharedProcesses<'a> {
+    pub(super) fn new(phases: &'a [Phase]) -> Self {
+        let of_phase = |(number, phase): (usize, &'a Phase)| phase.parts.iter().map(move |part| (number, part));
+        let parts: Vec<(usize, &Part)> =
+            phases.iter().enumerate().flat_map(of_phase).filter(|(_, part)| !part.tids.is_empty()).collect();
+        let windows = parts.iter().enumerate().filter_map(|(number, (phase, part))| {
+            let window = phases[*phase].window?;
+            Some(((part.tgid, part.file), (window.start_ns, window.end_ns, number)))
+        });
+        Self { windows: SpanIndex::by_key(windows), parts }
+    }
+
+    /// Returns `true` when threads of one process read one file at the same time for this phase and for others. Then
+    /// only the calls show whose page it was.
+    pub(super) fn include(&self, phases: &[Phase], number: usize) -> bool {
+        let Some(window) = phases[number].window else { return false };
+        let overlaps = |phase: usize| {
+            let other = phases[phase].window;
+            other.is_some_and(|other| other.start_ns < window.end_ns && window.start_ns < other.end_ns)
+        };
+        phases[number].parts.iter().filter(|part| !part.tids.is_empty()).any(|part| {
+            let at_once = self.windows.get(&(part.tgid, part.file)).into_iter();
+            let at_once = at_once.flat_map(|windows| windows.overlapping(window.start_ns, window.end_ns));
+            let mut others = at_once.map(|other| self.parts[other]).filter(|(phase, _)| *phase != number);
+            others.any(|(phase, other)| overlaps(phase) && part.tids.iter().all(|tid| !other.tids.contains(tid)))
+        })
+    }
 }
 
 /// Returns the time from which insertions belong to a part's pass: its open, or the end of its earlier

@@ -1,5 +1,7 @@
 //! The throughput of a phase over time: its rate in each fifth.
 
+use std::collections::BTreeMap;
+
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Phase, Window};
 use activebench_model::units::Quantity;
@@ -64,19 +66,15 @@ impl FifthNames {
 /// Returns the reason when there is no such time, or too little to divide.
 pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
     let window = phase.window.ok_or("the phase has no window")?;
-    let mut tasks: Vec<((u32, &[u32]), Window)> = Vec::new();
+    let mut tasks: BTreeMap<(u32, &[u32]), Window> = BTreeMap::new();
     for part in phase.parts.iter().filter(|part| end_of(part) > part.start_ns) {
-        let key = (part.tgid, part.tids.as_slice());
-        match tasks.iter_mut().find(|(task, _)| *task == key) {
-            Some((_, task)) => {
-                task.start_ns = task.start_ns.min(part.start_ns);
-                task.end_ns = task.end_ns.max(end_of(part));
-            }
-            None => tasks.push((key, Window { start_ns: part.start_ns, end_ns: end_of(part) })),
-        }
+        let own = Window { start_ns: part.start_ns, end_ns: end_of(part) };
+        let task = tasks.entry((part.tgid, &part.tids)).or_insert(own);
+        task.start_ns = task.start_ns.min(own.start_ns);
+        task.end_ns = task.end_ns.max(own.end_ns);
     }
-    let start_ns = tasks.iter().map(|(_, task)| task.start_ns).max().ok_or("no task was timed")?;
-    let end_ns = tasks.iter().map(|(_, task)| task.end_ns).min().unwrap_or(start_ns);
+    let start_ns = tasks.values().map(|task| task.start_ns).max().ok_or("no task was timed")?;
+    let end_ns = tasks.values().map(|task| task.end_ns).min().unwrap_or(start_ns);
     let together_ns = end_ns.saturating_sub(start_ns);
     if together_ns < SLICES as u64 || (together_ns as f64) < LEAST_TOGETHER * window.duration_ns() as f64 {
         let (together, window) = (Quantity::ns(together_ns), Quantity::ns(window.duration_ns()));

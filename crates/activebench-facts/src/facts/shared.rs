@@ -10,12 +10,12 @@ use activebench_model::units::Quantity;
 use super::call_family::CallFamily;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::SpanIndex;
-use super::windows::is_on;
 
 /// Bytes of other phases, updated with every call. A call on a file that no phases share costs one look-up.
 pub(super) struct SharedBytes {
     by_file: HashMap<FileId, SpanIndex>,
-    parts: Vec<Vec<Part>>,
+    /// Whose calls each phase that shares files makes.
+    own: Vec<Calls>,
     windows: Vec<Option<Window>>,
     /// `(read, written)` for each phase that shares files.
     moved: Vec<Option<(u64, u64)>>,
@@ -30,28 +30,63 @@ impl SharedBytes {
             Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
         });
         let mut by_file = SpanIndex::by_key(spans.flatten());
-        // The two directions of a mix have the same parts and share nothing with others.
-        let same = |one: &Phase, other: &Phase| {
-            one.parts.iter().all(|part| {
-                other.parts.iter().any(|own| (own.tgid, own.fd, &own.tids) == (part.tgid, part.fd, &part.tids))
-            })
-        };
         let mut moved = vec![None; phases.len()];
-        by_file.retain(|_, index| {
-            let mut shared = false;
-            for (number, phase) in phases.iter().enumerate() {
-                let Some(window) = phase.window else { continue };
-                let mut at_once: Vec<usize> = index.overlapping(window.start_ns, window.end_ns).collect();
-                at_once.retain(|other| !same(&phases[*other], phase));
-                if !at_once.is_empty() && index.overlapping(window.start_ns, window.end_ns).any(|own| own == number) {
+        let mut own = Vec::with_capacity(phases.len());
+        let mut shared: HashSet<FileId> = HashSet::new();
+        for (number, phase) in phases.iter().enumerate() {
+            let Some(window) = phase.window else {
+                own.push(Calls::default());
+                continue;
+            };
+            let descriptor = |part: &'_ Part| (part.tgid, part.fd, part.tids.clone());
+            let descriptors: HashSet<_> = phase.parts.iter().map(descriptor).collect();
+            // The two directions of a mix have the same parts and share nothing with others.
+            let same = |other: &usize| phases[*other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
+            for file in files(phase) {
+                let at_once =
+                    by_file.get(&file).into_iter().flat_map(|of| of.overlapping(window.start_ns, window.end_ns));
+                if at_once.filter(|other| *other != number).any(|other| !same(&other)) {
                     moved[number] = Some((0, 0));
-                    shared = true;
+                    shared.insert(file);
                 }
             }
-            shared
-        });
-        let parts = phases.iter().map(|phase| phase.parts.clone()).collect();
-        Self { by_file, parts, windows: phases.iter().map(|phase| phase.window).collect(), moved }
+            own.push(if moved[number].is_some() { Calls::of(phase) } else { Calls::default() });
+        }
+        by_file.retain(|file, _| shared.contains(file));
+        Self { by_file, own, windows: phases.iter().map(|phase| phase.window).collect(), moved }
+    }
+}
+
+/// The calls of a phase's parts, at any time.
+#[derive(Default)]
+struct Calls(HashMap<(u32, i32, FileId), Threads>);
+
+enum Threads {
+    All,
+    These(HashSet<u32>),
+}
+
+impl Calls {
+    fn of(phase: &Phase) -> Self {
+        let mut calls = Self::default();
+        for part in &phase.parts {
+            let of_descriptor = calls.0.entry((part.tgid, part.fd, part.file));
+            let threads = of_descriptor.or_insert_with(|| Threads::These(HashSet::new()));
+            match threads {
+                Threads::All => {}
+                _ if part.tids.is_empty() => *threads = Threads::All,
+                Threads::These(tids) => tids.extend(&part.tids),
+            }
+        }
+        calls
+    }
+
+    fn include(&self, call: &Call) -> bool {
+        let of_file = call.file.and_then(|file| self.0.get(&(call.tgid, call.fd, file)));
+        of_file.is_some_and(|threads| match threads {
+            Threads::All => true,
+            Threads::These(tids) => tids.contains(&call.tid),
+        })
     }
 }
 
@@ -66,10 +101,9 @@ impl CallFamily for SharedBytes {
             // The bytes of a call across the window's edge may have passed the device outside the window.
             let inside = self.windows[number]
                 .is_some_and(|window| call.start_ns >= window.start_ns && call.end_ns <= window.end_ns);
-            if !inside || self.parts[number].iter().any(|part| is_on(part, call)) {
-                continue;
-            }
-            if let Some((read, written)) = &mut self.moved[number] {
+            if let Some((read, written)) = self.moved[number].as_mut().filter(|_| inside)
+                && !self.own[number].include(call)
+            {
                 *(if call.op.is_read() { read } else { written }) += bytes;
             }
         }

@@ -7,12 +7,13 @@
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Pass, Step, StepKind};
-use activebench_model::call::{FileId, Op, PlainCall, open_bits};
+use activebench_model::call::{FileId, Op, PlainCall};
 use activebench_model::phase::{Direction, Part, Phase};
 
 use super::index::Index;
 use super::windows::end_of;
 use crate::activity::{BriefSync, Folded};
+use crate::address_map::AddressMap;
 
 /// A sync that concerns a file.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,6 @@ impl Sync {
 /// The syncs and truncations of the phases' files.
 pub(super) struct SyncLog<'a> {
     files: HashSet<FileId>,
-    maps: Vec<Map>,
     of_file: HashMap<FileId, Vec<Sync>>,
     /// More of them.
     brief: &'a HashMap<FileId, Vec<BriefSync>>,
@@ -52,6 +52,7 @@ pub(super) struct SyncLog<'a> {
 }
 
 /// A mapping of one of the files.
+#[derive(Clone, Copy)]
 struct Map {
     tgid: u32,
     file: FileId,
@@ -61,26 +62,50 @@ struct Map {
     from_ns: u64,
 }
 
+/// The mappings of all processes, as they are made.
+struct Mapped {
+    /// Those that are still to come, the next one last.
+    coming: Vec<Map>,
+    by_process: HashMap<u32, AddressMap<Map>>,
+}
+
+impl Mapped {
+    fn new(maps: impl Iterator<Item = Map>) -> Self {
+        let mut coming: Vec<Map> = maps.collect();
+        coming.sort_by_key(|map| map.from_ns);
+        coming.reverse();
+        Self { coming, by_process: HashMap::new() }
+    }
+
+    /// Returns the mapping at an address at a time; times must ascend.
+    fn at(&mut self, tgid: u32, address: u64, at_ns: u64) -> Option<Map> {
+        while let Some(map) = self.coming.pop_if(|map| map.from_ns <= at_ns) {
+            let of_process = self.by_process.entry(map.tgid).or_default();
+            of_process.map(map.address, map.address.saturating_add(map.length), map);
+        }
+        self.by_process.get(&tgid)?.at(address)
+    }
+}
+
 impl<'a> SyncLog<'a> {
     /// Returns the syncs and truncations of the phases' files, sorted by time.
     pub(super) fn new(folded: &'a Folded, phases: &[Phase]) -> Self {
         let files: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
         let passes = folded.activity.passes.iter().filter(|pass| files.contains(&pass.file));
-        let maps = passes.flat_map(maps_of).collect();
+        let mut mapped = Mapped::new(passes.flat_map(maps_of));
         let mut log = Self {
             files,
-            maps,
             of_file: HashMap::new(),
             brief: &folded.brief_syncs,
             global: Vec::new(),
             truncations: HashMap::new(),
         };
-        folded.syncs.iter().for_each(|call| log.feed(call));
+        folded.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
         log.close();
         log
     }
 
-    fn feed(&mut self, call: &PlainCall) {
+    fn feed(&mut self, call: &PlainCall, mapped: &mut Mapped) {
         let sync = |range| Sync {
             op: call.op,
             start_ns: call.start_ns,
@@ -100,13 +125,7 @@ impl<'a> SyncLog<'a> {
             Op::Syncfs => self.global.push((call.file.map(|file| file.s_dev), sync(None))),
             Op::Msync | Op::MsyncAsync => {
                 let address = call.offset as u64;
-                let covers = |map: &&Map| {
-                    map.tgid == call.tgid
-                        && map.from_ns <= call.start_ns
-                        && (map.address..map.address.saturating_add(map.length)).contains(&address)
-                };
-                // Of several mappings at an address, the latest one is in effect.
-                if let Some(map) = self.maps.iter().filter(covers).max_by_key(|map| map.from_ns) {
+                if let Some(map) = mapped.at(call.tgid, address, call.start_ns) {
                     let start = map.offset.saturating_add(address - map.address);
                     let range = Some((start, start.saturating_add(call.requested)));
                     self.of_file.entry(map.file).or_default().push(sync(range));
@@ -132,35 +151,31 @@ impl<'a> SyncLog<'a> {
         }
     }
 
-    /// Returns the syncs of a file that start between two times, borders included.
-    fn between(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
-        self.own(file, from_ns, until_ns).chain(self.global(file, from_ns, until_ns))
-    }
-
-    /// Returns those of the file alone.
-    fn own(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
+    /// Returns the syncs of a file alone that start between two times, borders included: two kinds, each in the order
+    /// of their starts.
+    fn own(&self, file: FileId, from_ns: u64, until_ns: u64) -> [Box<dyn DoubleEndedIterator<Item = Sync> + '_>; 2] {
         let own = self.of_file.get(&file).map_or(&[][..], Vec::as_slice);
-        let own = &own[own.partition_point(|sync| sync.start_ns < from_ns)..];
         let brief = self.brief.get(&file).map_or(&[][..], Vec::as_slice);
-        let brief = &brief[brief.partition_point(|sync| sync.start_ns < from_ns)..];
-        own.iter()
-            .copied()
-            .take_while(move |sync| sync.start_ns <= until_ns)
-            .chain(brief.iter().map(Sync::from).take_while(move |sync| sync.start_ns <= until_ns))
+        [
+            Box::new(started(own, |sync| sync.start_ns, from_ns, until_ns).iter().copied()),
+            Box::new(started(brief, |sync| sync.start_ns, from_ns, until_ns).iter().map(Sync::from)),
+        ]
     }
 
     /// Returns those of all files, and of all files of its file system.
-    fn global(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl Iterator<Item = Sync> {
-        let global = &self.global[self.global.partition_point(|(_, sync)| sync.start_ns < from_ns)..];
-        let global = global.iter().filter(move |(s_dev, _)| s_dev.is_none_or(|s_dev| s_dev == file.s_dev));
-        global.map(|(_, sync)| *sync).take_while(move |sync| sync.start_ns <= until_ns)
+    fn global(&self, file: FileId, from_ns: u64, until_ns: u64) -> impl DoubleEndedIterator<Item = Sync> {
+        let global = started(&self.global, |(_, sync)| sync.start_ns, from_ns, until_ns).iter();
+        global.filter(move |(s_dev, _)| s_dev.is_none_or(|s_dev| s_dev == file.s_dev)).map(|(_, sync)| *sync)
     }
 
     /// Passes on the syncs of distinct files that start between two times, each once: a global sync concerns every file
     /// and is one call. They are in no order, and there may be many.
     pub(super) fn each_between(&self, files: &[FileId], from_ns: u64, until_ns: u64, mut take: impl FnMut(Sync)) {
-        files.iter().flat_map(|file| self.own(*file, from_ns, until_ns)).for_each(&mut take);
-        let mut global: Vec<Sync> = files.iter().flat_map(|file| self.global(*file, from_ns, until_ns)).collect();
+        files.iter().flat_map(|file| self.own(*file, from_ns, until_ns)).flatten().for_each(&mut take);
+        // One file stands for all files of its file system.
+        let of_file_systems: HashMap<u32, FileId> = files.iter().map(|file| (file.s_dev, *file)).collect();
+        let global = of_file_systems.values().flat_map(|file| self.global(*file, from_ns, until_ns));
+        let mut global: Vec<Sync> = global.collect();
         global.sort_unstable_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
         global.dedup_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
         global.into_iter().for_each(take);
@@ -169,56 +184,61 @@ impl<'a> SyncLog<'a> {
     /// Returns the end of the first sync that starts at or after `from_ns`, ends by `until_ns`
     /// and makes the bytes of `written` durable.
     pub(super) fn first_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
-        let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
-        covering.min_by_key(|sync| sync.start_ns).map(|sync| sync.end_ns)
+        let covers = |sync: &Sync| covers(sync, until_ns, written);
+        // Both are in the order of their starts.
+        let own = self.own(file, from_ns, until_ns).map(|mut syncs| syncs.find(covers));
+        let global = self.global(file, from_ns, until_ns).find(covers);
+        own.into_iter().chain([global]).flatten().min_by_key(|sync| sync.start_ns).map(|sync| sync.end_ns)
     }
 
     /// Returns the start of the last such sync. It covers everything written before.
     pub(super) fn last_covering(&self, file: FileId, from_ns: u64, until_ns: u64, written: (u64, u64)) -> Option<u64> {
-        let covering = self.between(file, from_ns, until_ns).filter(|sync| covers(sync, until_ns, written));
-        covering.map(|sync| sync.start_ns).max()
+        let covers = |sync: &Sync| covers(sync, until_ns, written);
+        let own = self.own(file, from_ns, until_ns).map(|mut syncs| syncs.rfind(covers));
+        let global = self.global(file, from_ns, until_ns).rfind(covers);
+        own.into_iter().chain([global]).flatten().map(|sync| sync.start_ns).max()
     }
 
     /// Returns the time until which a sync of the bytes that a phase wrote to a file counts: a later
     /// pass wrote or truncated the file, or it was deleted. `u64::MAX` when this never happened. `parts` are
-    /// all parts on the file, with their phases' numbers.
+    /// all parts on the file, with their phases' numbers, in the order of their starts; `own` are those of the phase.
     pub(super) fn limit(
         &self,
         index: &Index<'_>,
         phases: &[Phase],
         parts: &[(usize, &Part)],
         phase: usize,
+        own: &[&Part],
         file: FileId,
     ) -> u64 {
-        let own = || parts.iter().filter(|(of_phase, _)| *of_phase == phase).map(|(_, part)| *part);
+        let own = || own.iter().copied();
         let Some(end_ns) = own().map(end_of).max() else { return u64::MAX };
         let own_passes: HashSet<*const Pass> =
             own().flat_map(|part| index.passes_at(part, part.start_ns)).map(std::ptr::from_ref).collect();
-        let others = || index.passes_of(file).iter().filter(|pass| !own_passes.contains(&std::ptr::from_ref(**pass)));
-        let writes =
-            others().flat_map(|pass| &pass.steps).filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
-        let truncating_opens = others()
-            .filter(|pass| pass.open_flags & open_bits::TRUNCATE != 0)
-            .filter_map(|pass| pass.open)
-            .map(|open| open.start_ns);
+        let is_other = |pass: &&Pass| !own_passes.contains(&std::ptr::from_ref(*pass));
+        let changed_ns = index.changes_from(file, end_ns).find(|(_, pass)| is_other(pass)).map(|(at_ns, _)| at_ns);
         // Two phases of a tool can share one open file.
         let writing = |of_phase: usize| matches!(phases[of_phase].direction, Direction::Write | Direction::Mixed);
-        let later_phases = parts
-            .iter()
-            .filter(|(of_phase, _)| *of_phase != phase && writing(*of_phase))
-            .map(|(_, part)| part.start_ns);
+        // `parts` are in the order of their starts.
+        let later = &parts[parts.partition_point(|(_, part)| part.start_ns < end_ns)..];
+        let later = later.iter().find(|(of_phase, _)| *of_phase != phase && writing(*of_phase));
         let highest = own().map(|part| index.written_range(part).1).max().unwrap_or(0);
-        let truncations = self.truncations.get(&file).into_iter().flatten();
-        let cuts = truncations.filter(|(_, length)| *length < highest).map(|(at_ns, _)| *at_ns);
-        writes
-            .chain(truncating_opens)
-            .chain(later_phases)
-            .chain(cuts)
-            .chain(index.deletions_of(file).iter().copied())
-            .filter(|at_ns| *at_ns >= end_ns)
-            .min()
-            .unwrap_or(u64::MAX)
+        let truncations = self.truncations.get(&file).map_or(&[][..], Vec::as_slice);
+        let truncations = &truncations[truncations.partition_point(|(at_ns, _)| *at_ns < end_ns)..];
+        let deletions = index.deletions_of(file);
+        let deleted_ns = deletions.get(deletions.partition_point(|at_ns| *at_ns < end_ns)).copied();
+        let until_ns = [changed_ns, later.map(|(_, part)| part.start_ns), deleted_ns].into_iter().flatten().min();
+        let mut cuts = truncations.iter().take_while(|(at_ns, _)| until_ns.is_none_or(|until_ns| *at_ns < until_ns));
+        let cut_ns = cuts.find(|(_, length)| *length < highest).map(|(at_ns, _)| *at_ns);
+        cut_ns.or(until_ns).unwrap_or(u64::MAX)
     }
+}
+
+/// Returns those of some values, sorted by start, that start between two times, borders included.
+fn started<T>(sorted: &[T], start_of: impl Fn(&T) -> u64, from_ns: u64, until_ns: u64) -> &[T] {
+    let first = sorted.partition_point(|value| start_of(value) < from_ns);
+    let after = sorted.partition_point(|value| start_of(value) <= until_ns);
+    &sorted[first..after.max(first)]
 }
 
 fn covers(sync: &Sync, until_ns: u64, (from, to): (u64, u64)) -> bool {

@@ -475,7 +475,14 @@ pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
     ends
 }
 
-/// Returns the spans of each thread in each phase. Where a thread serves several parts at once, each moment
+/// Returns those of the spans that belong to a phase. They are in the order of the phases.
+pub(super) fn spans_of(spans: &[(u32, ThreadSpan)], phase: usize) -> &[(u32, ThreadSpan)] {
+    let first = spans.partition_point(|(_, span)| span.phase < phase);
+    let after = spans.partition_point(|(_, span)| span.phase <= phase);
+    &spans[first..after]
+}
+
+/// Returns the spans of each thread in each phase, in the order of the phases. Where a thread serves several parts at once, each moment
 /// counts once.
 pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
     let mut spans = Vec::new();

@@ -2,6 +2,7 @@
 //! at which offsets they began.
 
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 use activebench_model::call::Call;
 use activebench_model::fact::{FactName, Facts, Scope};
@@ -24,6 +25,8 @@ pub(super) struct Paces {
     parts: Vec<PlannedPart>,
     by_descriptor: KeyedSpans<(u32, i32)>,
     tasks: Vec<Task>,
+    /// Range of each phase's tasks in `tasks`.
+    tasks_of: Vec<Range<usize>>,
     fifths: Vec<Result<Fifths, String>>,
 }
 
@@ -35,7 +38,6 @@ struct PlannedPart {
 }
 
 struct Task {
-    phase: usize,
     window: Window,
     in_flight: Union,
     first: Option<FirstOffsets>,
@@ -44,12 +46,14 @@ struct Task {
 impl Paces {
     pub(super) fn new(phases: &[Phase]) -> Self {
         let (mut parts, mut tasks) = (Vec::new(), Vec::<Task>::new());
+        let mut tasks_of = Vec::with_capacity(phases.len());
         for (number, phase) in phases.iter().enumerate() {
+            let first = tasks.len();
             let mut of_phase: BTreeMap<(u32, &[u32]), usize> = BTreeMap::new();
             for part in &phase.parts {
                 let window = Window { start_ns: part.start_ns, end_ns: end_of(part).max(part.start_ns) };
                 let task = *of_phase.entry((part.tgid, &part.tids)).or_insert_with(|| {
-                    tasks.push(Task { phase: number, window, in_flight: Union::default(), first: None });
+                    tasks.push(Task { window, in_flight: Union::default(), first: None });
                     tasks.len() - 1
                 });
                 let whole = &mut tasks[task].window;
@@ -61,13 +65,14 @@ impl Paces {
                 let each = Phase::MOST_FIRST_OFFSETS / of_phase.len().max(1);
                 of_phase.values().for_each(|task| tasks[*task].first = Some(FirstOffsets::new(each)));
             }
+            tasks_of.push(first..tasks.len());
         }
         let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
             ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, plan.end_ns, number))
         };
         let by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(of_descriptor));
         let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
-        Self { parts, by_descriptor, tasks, fifths }
+        Self { parts, by_descriptor, tasks, tasks_of, fifths }
     }
 }
 
@@ -106,13 +111,13 @@ impl CallFamily for Paces {
 
     /// Adds the facts of a phase, and the first offsets of its tasks.
     fn add_facts(&mut self, number: usize, phase: &mut Phase, gap: &Gap, facts: &mut Facts) {
-        let of_phase = || self.tasks.iter().filter(|task| task.phase == number);
-        if of_phase().next().is_none() {
+        let tasks = &mut self.tasks[self.tasks_of[number].clone()];
+        if tasks.is_empty() {
             return;
         }
-        let windows: u64 = of_phase().map(|task| task.window.duration_ns()).sum();
-        let in_flight: u64 = of_phase().map(|task| task.in_flight.length()).sum();
-        let late: u64 = of_phase().map(|task| task.in_flight.late).sum();
+        let windows: u64 = tasks.iter().map(|task| task.window.duration_ns()).sum();
+        let in_flight: u64 = tasks.iter().map(|task| task.in_flight.length()).sum();
+        let late: u64 = tasks.iter().map(|task| task.in_flight.late).sum();
         let lost = (late > 0).then(|| format!("{late} calls came too late to be put in order"));
         let mut add = |name, value, gap: &Gap| {
             facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CALLS_HOOK));
@@ -125,8 +130,8 @@ impl CallFamily for Paces {
         }
         // A lost call could be one of the first.
         if *gap == Gap::None {
-            let of_phase = self.tasks.iter_mut().filter(|task| task.phase == number);
-            phase.first_offsets = of_phase.filter_map(|task| task.first.take()).map(FirstOffsets::in_order).collect();
+            let first = tasks.iter_mut().filter_map(|task| task.first.take());
+            phase.first_offsets = first.map(FirstOffsets::in_order).collect();
         }
     }
 }

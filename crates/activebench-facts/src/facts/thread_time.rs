@@ -14,12 +14,12 @@ use activebench_model::thread_stacks::{
 };
 use activebench_model::units::Quantity;
 
-use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes};
+use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;
 use super::record_losses::Gap;
 use super::span_index::KeyedSpans;
 use super::steal::Readings;
-use super::tally::{ThreadSpan, thread_spans};
+use super::tally::{ThreadSpan, spans_of, thread_spans};
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of the times of phases.
@@ -68,13 +68,14 @@ pub fn profile_phases(
     phases: &mut [Phase],
     run_facts: &mut Facts,
 ) -> Result<Profiles, Unreadable> {
-    let index = Index::new(activity);
+    let index = Index::new(activity, phases);
     let spans = thread_spans(&index, phases);
     let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);
     let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
     let numbered = |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
     let mut by_thread = KeyedSpans::new(spans.iter().enumerate().map(numbered));
-    let mut stopped_ns = vec![0_u64; spans.len()];
+    // Of each phase, the time for which each thread was stopped; most have none.
+    let mut stops: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); phases.len()];
     for batch in source.cpu() {
         for event in &batch? {
             cuts.feed(event);
@@ -85,7 +86,8 @@ pub fn profile_phases(
             for number in of_thread.overlapping(event.since_ns, event.at_ns) {
                 let span = &spans[number].1;
                 let (start_ns, end_ns) = (event.since_ns.max(span.start_ns), event.at_ns.min(span.end_ns));
-                stopped_ns[number] = stopped_ns[number].saturating_add(end_ns.saturating_sub(start_ns));
+                let stopped_ns = stops[span.phase].entry(event.tid).or_default();
+                *stopped_ns = stopped_ns.saturating_add(end_ns.saturating_sub(start_ns));
             }
         }
     }
@@ -101,6 +103,7 @@ pub fn profile_phases(
             }
         }
     }
+    let totals = cuts.close();
     let stacks = source.stacks()?;
     let steal = Readings::read(source)?;
 
@@ -108,10 +111,8 @@ pub fn profile_phases(
     let mut profiles = Profiles::default();
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
-        let of_phase = spans.iter().filter(|(_, span)| span.phase == number);
-        let (threads, unknown) = threads(&cuts, &index, of_phase);
-        let stops = spans.iter().zip(&stopped_ns).filter(|((_, span), _)| span.phase == number);
-        phase.facts.insert(FactName::Stopped, stopped(coverage, stops.map(|((tid, _), stop_ns)| (*tid, *stop_ns))));
+        let (threads, unknown) = threads(&totals, &index, spans_of(&spans, number));
+        phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
         let mut profile = profile(coverage, &stacks, samples, threads);
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
@@ -132,21 +133,18 @@ pub fn profile_phases(
 }
 
 /// Returns the times of a phase's threads, and the number of threads whose times are unknown.
-fn threads<'a>(
-    cuts: &Cuts,
-    index: &Index<'_>,
-    spans: impl Iterator<Item = &'a (u32, ThreadSpan)>,
-) -> (Vec<ThreadCpu>, usize) {
+fn threads(totals: &Totals, index: &Index<'_>, spans: &[(u32, ThreadSpan)]) -> (Vec<ThreadCpu>, usize) {
     let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
     for (tid, span) in spans {
         let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
         let sum = threads.entry(*tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
         // One unknown span makes the sum unknown.
-        *sum =
-            sum.zip(cuts.between(*tid, span.start_ns, span.end_ns)).map(|((first_ns, length_ns, mut times), more)| {
+        *sum = sum.zip(totals.between(*tid, span.start_ns, span.end_ns)).map(
+            |((first_ns, length_ns, mut times), more)| {
                 times.add(more);
                 (first_ns, length_ns + window_ns, times)
-            });
+            },
+        );
     }
     let all = threads.len();
     let thread = |(tid, sum): (u32, Option<(u64, u64, SpanTimes)>)| {
@@ -160,14 +158,9 @@ fn threads<'a>(
     (known, unknown)
 }
 
-/// Returns the longest time that a thread was stopped, from the threads' stops.
-fn stopped(coverage: &Coverage, stops: impl Iterator<Item = (u32, u64)>) -> Fact {
-    let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
-    for (tid, stop_ns) in stops {
-        let sum = by_thread.entry(tid).or_default();
-        *sum = sum.saturating_add(stop_ns);
-    }
-    let longest_ns = by_thread.into_values().max().unwrap_or(0);
+/// Returns the longest time that a thread was stopped.
+fn stopped(coverage: &Coverage, by_thread: &BTreeMap<u32, u64>) -> Fact {
+    let longest_ns = by_thread.values().copied().max().unwrap_or(0);
     let gap = Gap::of(coverage, Hook::Switch, RecordClass::Cpu);
     gap.fact(Quantity::ns(longest_ns), Scope::Tree, SWITCH_SOURCE)
 }

@@ -58,7 +58,7 @@ pub fn timelines(
     phases: &[Phase],
 ) -> Result<Vec<Timeline>, Unreadable> {
     let activity = &folded.activity;
-    let index = Index::new(activity);
+    let index = Index::new(activity, phases);
     let ends = file_ends(activity);
     let with_window = phases.iter().enumerate().filter_map(|(number, phase)| Some((number, phase, phase.window?)));
     let mut plans: Vec<Plan<'_>> = with_window

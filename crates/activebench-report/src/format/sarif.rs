@@ -35,6 +35,7 @@ use self::log::{
 };
 use super::{Format, Rendering};
 use crate::findings::severity_name;
+use crate::lookup::Lookup;
 use crate::run::keys::claims_by_verdict;
 use crate::wording::{PHASES_NAMED, list, merged, quoted, utc};
 use crate::{escape, headline};
@@ -161,11 +162,12 @@ fn level(severity: Option<Severity>) -> Level {
 /// Returns the findings that fire, and the number of those that do not fit.
 fn results(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> (Vec<Report>, usize) {
     let mut seen = BTreeMap::new();
+    let lookup = Lookup::of(run);
     let firing: Vec<Report> = run
         .findings
         .iter()
         .filter(|finding| finding.outcome == Outcome::Fires)
-        .map(|finding| result(run, finding, index, &mut seen))
+        .map(|finding| result(run, &lookup, finding, index, &mut seen))
         .collect();
     let mut by_weight: Vec<usize> = (0..firing.len()).collect();
     by_weight.sort_by_key(|place| std::cmp::Reverse(firing[*place].level));
@@ -188,12 +190,12 @@ fn results(run: &JudgedRun, index: &dyn Fn(&str) -> usize) -> (Vec<Report>, usiz
 
 fn result(
     run: &JudgedRun,
+    lookup: &Lookup<'_>,
     finding: &Finding,
     index: &dyn Fn(&str) -> usize,
     seen: &mut BTreeMap<String, usize>,
 ) -> Report {
-    let concerned: Vec<&Claim> =
-        finding.claims.iter().filter_map(|id| run.parsed.claims.iter().find(|claim| claim.id == *id)).collect();
+    let concerned: Vec<&Claim> = finding.claims.iter().filter_map(|id| lookup.claim(id)).collect();
     let sentences = [finding.message.sentence(), &finding.meaning].map(str::trim);
     let sentences = sentences.iter().filter(|sentence| !sentence.is_empty());
     // GitHub shows only the first sentence if there is little room. Advice ends with text that people copy.
@@ -220,7 +222,7 @@ fn result(
         rule_index: index(&finding.code),
         level: level(finding.severity),
         message: Text { text: said, markdown: None },
-        locations: locations(run, finding, &concerned),
+        locations: locations(run, lookup, finding, &concerned),
         partial_fingerprints: fingerprints(run, finding, &concerned, seen),
         suppressions: suppressions.into_iter().collect(),
         properties,
@@ -256,20 +258,20 @@ fn hash(texts: &[&str]) -> String {
     sum.finish()
 }
 
-fn locations(run: &JudgedRun, finding: &Finding, concerned: &[&Claim]) -> Vec<Location> {
-    let of_phase = || run.parsed.claims.iter().find(|claim| Some(&claim.phase) == finding.phase.as_ref());
+fn locations(run: &JudgedRun, lookup: &Lookup<'_>, finding: &Finding, concerned: &[&Claim]) -> Vec<Location> {
+    let of_phase = || lookup.first_claim_of(finding.phase.as_ref()?);
     let claims: Vec<&Claim> = match concerned.is_empty() {
         true => of_phase().into_iter().collect(),
         false => concerned.iter().copied().take(MOST_LOCATIONS).collect(),
     };
     if claims.is_empty() {
         let physical_location = PhysicalLocation { artifact_location: in_run("run.json"), region: None };
-        let logical_locations = logical(run, finding.phase.as_deref()).into_iter().collect();
+        let logical_locations = logical(run, lookup, finding.phase.as_deref()).into_iter().collect();
         return vec![Location { physical_location, logical_locations }];
     }
     let location = |claim: &&Claim| Location {
         physical_location: line(&claim.source),
-        logical_locations: logical(run, Some(&claim.phase)).into_iter().collect(),
+        logical_locations: logical(run, lookup, Some(&claim.phase)).into_iter().collect(),
     };
     claims.iter().map(location).collect()
 }
@@ -286,9 +288,9 @@ fn line(source: &SourceLine) -> PhysicalLocation {
     PhysicalLocation { artifact_location: in_run(file), region }
 }
 
-fn logical(run: &JudgedRun, phase: Option<&str>) -> Option<LogicalLocation> {
+fn logical(run: &JudgedRun, lookup: &Lookup<'_>, phase: Option<&str>) -> Option<LogicalLocation> {
     let id = phase?;
-    let name = run.phases.iter().find(|phase| phase.id == id).map_or(id, |phase| &phase.name);
+    let name = lookup.phase(id).map_or(id, |phase| &phase.name);
     Some(LogicalLocation {
         name: escape::terminal(name),
         fully_qualified_name: escape::terminal(&format!("{}/{id}", tool(run))),

@@ -9,6 +9,7 @@ use super::findings::Anchors;
 use super::quotes::Quotes;
 use crate::claims::{self, Row, SCREEN_ROWS};
 use crate::escape::terminal as shown;
+use crate::lookup::Lookup;
 use crate::{headline, run_context};
 
 /// Maximum rows. Confirmed claims come last; the rest is counted.
@@ -33,13 +34,13 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
         };
     }
     let table = claims::table(run);
-    let judged = |claim: &Claim| run.judged.iter().find(|judged| judged.claim == claim.id);
+    let lookup = Lookup::of(run);
     let mut rows: Vec<Shown<'_>> = table
         .rows
         .into_iter()
         .zip(&run.parsed.claims)
         .map(|(row, claim)| {
-            let judged = judged(claim);
+            let judged = lookup.judged(claim);
             Shown { row, judged, anchor: quotes.anchor(&claim.source), measured: measured(claim, judged) }
         })
         .collect();

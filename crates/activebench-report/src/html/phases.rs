@@ -2,7 +2,7 @@
 //! first.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::phase::{Direction, Phase};
@@ -39,12 +39,13 @@ pub(super) struct Phases<'run> {
 impl<'run> Phases<'run> {
     pub(super) fn of(run: &'run JudgedRun) -> Self {
         let timeline = |phase: &Phase| run.timelines.iter().find(|timeline| timeline.phase == phase.id);
+        let severities = severities(run);
         let mut drawn: Vec<(Reverse<Option<Severity>>, usize)> = run
             .phases
             .iter()
             .enumerate()
             .filter(|(_, phase)| has_timeline(run, phase))
-            .map(|(index, phase)| (Reverse(severity(run, phase)), index))
+            .map(|(index, phase)| (Reverse(severities.get(phase.id.as_str()).copied()), index))
             .collect();
         drawn.sort_unstable();
         drawn.truncate(CHARTED);
@@ -185,12 +186,16 @@ fn has_timeline(run: &JudgedRun, phase: &Phase) -> bool {
     timeline.is_some_and(|timeline| timeline.steps > 0 && timeline.step_ns > 0)
 }
 
-/// Returns the highest severity of the findings on a phase; `None` without findings.
-fn severity(run: &JudgedRun, phase: &Phase) -> Option<Severity> {
-    let on_it = run.findings.iter().filter(|finding| {
-        finding.outcome == Outcome::Fires && finding.phase.as_ref().is_some_and(|id| *id == phase.id)
-    });
-    on_it.map(|finding| finding.severity.unwrap_or(Severity::Note)).max()
+/// Returns the highest severity of the findings on each phase that has any, by its id.
+fn severities(run: &JudgedRun) -> HashMap<&str, Severity> {
+    let mut severities: HashMap<&str, Severity> = HashMap::new();
+    for finding in run.findings.iter().filter(|finding| finding.outcome == Outcome::Fires) {
+        let severity = finding.severity.unwrap_or(Severity::Note);
+        if let Some(phase) = &finding.phase {
+            severities.entry(phase).and_modify(|highest| *highest = severity.max(*highest)).or_insert(severity);
+        }
+    }
+    severities
 }
 
 /// Describes a phase: `Writes; the tool's clock covers first write to last write: 320.3 ms.`

@@ -4,8 +4,10 @@
 //! it inside its clock. So descriptors that are open at the same time and move data belong to one test,
 //! and the tests come in a fixed order.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
-use activebench_model::call::open_bits;
+use activebench_model::call::{FileId, open_bits};
 use activebench_model::phase::{Part, PartEnd};
 
 use super::catalogue::Kind;
@@ -13,7 +15,7 @@ use super::csv::Generation;
 use super::options::Options;
 use super::plan::Planned;
 use super::progress::Framed;
-use crate::syncs::{last_component, sync_after};
+use crate::syncs::{Syncs, last_component, moves_data};
 
 /// The descriptors of one test.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ pub(super) struct Found {
 
 /// Returns the descriptors of the large file that move data, test by test.
 pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group<'a>> {
-    let ids: Vec<_> = activity
+    let ids: HashSet<FileId> = activity
         .files
         .iter()
         .filter(|file| file.names.iter().any(|name| is_large_file(name)))
@@ -112,7 +114,8 @@ pub(super) fn find(
         }
         _ => None,
     };
-    let all: Vec<&Pass> = groups.iter().flat_map(|group| group.passes.iter().copied()).collect();
+    let all = groups.iter().flat_map(|group| group.passes.iter().copied());
+    let syncs = Syncs::new(activity, all, moves_data, last_component);
     let mut out_of_step = false;
     planned
         .iter()
@@ -130,7 +133,7 @@ pub(super) fn find(
                     planned.kind.name()
                 ));
             }
-            Ok(found(group, planned, framed, &all, activity))
+            Ok(found(group, planned, framed, &syncs))
         })
         .collect()
 }
@@ -146,7 +149,7 @@ fn agrees(group: &Group<'_>, kind: Kind) -> bool {
     }
 }
 
-fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], all: &[&Pass], activity: &Activity) -> Found {
+fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], syncs: &Syncs<'_>) -> Found {
     let clock = clock(group, planned, framed);
     let parts = group
         .passes
@@ -165,7 +168,7 @@ fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], all: &[&Pass],
                 end: PartEnd::At(end_ns),
                 last_data_ns,
                 sync_inside: last_sync(pass, last_data_ns),
-                sync_after: sync_after(activity, all, pass, end_ns),
+                sync_after: syncs.after(pass.file, end_ns, Some(pass)),
                 close_ns: pass.close.map(|close| close.end_ns),
             }
         })

@@ -1,6 +1,6 @@
 //! The jobs of the command that belong to an entry of the report, and the names of its phases.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::jobs::{Job, Setup};
 use super::options::JobOptions;
@@ -191,6 +191,7 @@ fn unique(names: &[String]) -> Vec<String> {
     plain.iter().for_each(|name| *counts.entry(name.as_str()).or_default() += 1);
     let mut taken: HashMap<String, usize> = HashMap::new();
     let mut bases: Vec<String> = Vec::new();
+    let mut given: HashSet<String> = HashSet::new();
     for name in &plain {
         let mut base = match counts[name.as_str()] {
             1 => name.clone(),
@@ -201,7 +202,7 @@ fn unique(names: &[String]) -> Vec<String> {
             }
         };
         // A job may have the name of another job's clone.
-        while bases.contains(&base) {
+        while !given.insert(base.clone()) {
             base.push('_');
         }
         bases.push(base);

@@ -1,13 +1,14 @@
 //! The observed calls by file and process: a job of file creation has as many files as passes, and
 //! searching all of them for each would take minutes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, StepKind};
 use activebench_model::call::FileId;
 
 use super::jobs::last_component;
 use super::options::{JobOptions, split_names};
+use crate::syncs::Syncs;
 
 /// See the module.
 pub(super) struct Seen<'a> {
@@ -15,7 +16,9 @@ pub(super) struct Seen<'a> {
     files: HashMap<FileId, &'a FileSeen>,
     by_file: HashMap<FileId, Vec<&'a Pass>>,
     by_process: HashMap<u32, Vec<&'a Pass>>,
-    removals: HashMap<&'a str, Vec<u64>>,
+    /// The kernel's threads for the io_uring of each thread, whose names contain its number.
+    kernel_threads: HashMap<u32, Vec<u32>>,
+    syncs: Syncs<'a>,
     asides: Asides,
 }
 
@@ -23,11 +26,11 @@ pub(super) struct Seen<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Asides {
     /// Logs of I/O that jobs replay or write.
-    pub(super) io_logs: Vec<String>,
+    pub(super) io_logs: BTreeSet<String>,
     /// Files that jobs name: they are data, whatever their names.
     pub(super) named: HashSet<String>,
     /// Folders that jobs name for their files.
-    pub(super) folders: Vec<String>,
+    pub(super) folders: BTreeSet<String>,
 }
 
 impl Asides {
@@ -54,7 +57,7 @@ impl Asides {
             || (is_in(&["/etc/", "/usr/", "/lib"]) && !of_job)
             || name.ends_with(".state")
             || is_log
-            || self.io_logs.iter().any(|log| log == name)
+            || self.io_logs.contains(name)
     }
 }
 
@@ -66,15 +69,19 @@ impl<'a> Seen<'a> {
             files: activity.files.iter().map(|file| (file.id, file)).collect(),
             by_file: HashMap::new(),
             by_process: HashMap::new(),
-            removals: HashMap::new(),
+            kernel_threads: HashMap::new(),
+            syncs: Syncs::new(activity, &activity.passes, changes, |name| name),
             asides,
         };
         for pass in &activity.passes {
             seen.by_file.entry(pass.file).or_default().push(pass);
             seen.by_process.entry(pass.tgid).or_default().push(pass);
         }
-        for unlink in activity.unlinks.iter().filter(|unlink| unlink.span.returned >= 0) {
-            seen.removals.entry(unlink.name.as_str()).or_default().push(unlink.span.start_ns);
+        for task in &activity.tasks {
+            let kernel = task.comm.strip_prefix("iou-sqp-").or(task.comm.strip_prefix("iou-wrk-"));
+            if let Some(owner) = kernel.and_then(|owner| owner.parse().ok()) {
+                seen.kernel_threads.entry(owner).or_default().push(task.tid);
+            }
         }
         seen
     }
@@ -99,20 +106,20 @@ impl<'a> Seen<'a> {
         names.peek().is_some() && names.all(|name| self.asides.has(name))
     }
 
+    /// Returns the kernel's threads for the io_uring of a thread.
+    pub(super) fn kernel_threads_of(&self, tid: u32) -> &[u32] {
+        self.kernel_threads.get(&tid).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the first sync that covers a file after a time, before its data changes again or the file is removed.
     pub(super) fn sync_after(&self, file: FileId, after_ns: u64) -> Option<CallSpan> {
-        let steps = || self.passes_over(file).iter().flat_map(|pass| &pass.steps);
-        let writes = steps().filter(|step| matches!(step.kind, StepKind::Write | StepKind::Map));
-        let removed = self.names_of(file).filter_map(|name| self.removals.get(name)).flatten().copied();
-        let changes = writes.map(|step| step.start_ns).chain(removed);
-        let until_ns = changes.filter(|at_ns| *at_ns > after_ns).min().unwrap_or(u64::MAX);
-        let syncs = steps().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
-        syncs
-            .map(|brief| brief.span)
-            .chain(self.activity.global_syncs.iter().copied())
-            .filter(|span| span.returned >= 0 && span.start_ns >= after_ns && span.start_ns < until_ns)
-            .min_by_key(|span| span.start_ns)
+        self.syncs.after(file, after_ns, None)
     }
+}
+
+/// Returns true for a step that changes a file.
+fn changes(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Write | StepKind::Map)
 }
 
 #[cfg(test)]
@@ -123,8 +130,8 @@ mod tests {
     fn what_a_job_names_is_data_wherever_it_is() {
         let named = Asides {
             named: HashSet::from(["data.state".to_owned(), "x_bw.log".to_owned()]),
-            folders: vec!["/usr/local".to_owned()],
-            io_logs: vec!["the.log".to_owned()],
+            folders: BTreeSet::from(["/usr/local".to_owned()]),
+            io_logs: BTreeSet::from(["the.log".to_owned()]),
         };
         for (name, aside) in [
             ("/mnt/a.0.0", false),

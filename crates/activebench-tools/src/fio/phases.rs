@@ -4,7 +4,7 @@
 //! fsync at the end included. Every descriptor from its open to its close is a part; a loop is
 //! another open. Writes of the main process before the jobs start belong to no part.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, open_bits};
@@ -38,10 +38,15 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
     let mut phases = Vec::new();
     let mut totals = (0.0, 0.0);
     let mut apart = false;
+    let claimed: HashSet<&str> = parsed.claims.iter().map(|claim| claim.phase.as_str()).collect();
+    let mut claimed_bytes: HashMap<&str, f64> = HashMap::new();
+    for claim in parsed.claims.iter().filter(|claim| claim.metric == Metric::BytesMoved) {
+        claimed_bytes.entry(&claim.phase).or_insert(claim.value.value);
+    }
     for ((entry, paired), tasks) in report.entries.iter().zip(&paired).zip(&assigned.of_entry) {
         for way in Way::ALL {
             let id = paired.phase_id(way);
-            if !parsed.claims.iter().any(|claim| claim.phase == id) {
+            if !claimed.contains(id.as_str()) {
                 continue;
             }
             let mut phase = plan::phase(paired, way, paired.jobs_of(entry));
@@ -50,11 +55,9 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
                 _ if phase.elsewhere.is_some() => {}
                 Ok(tasks) => {
                     let moved = Locator { seen: &seen, paired, way }.locate(tasks, &mut phase);
-                    let claimed =
-                        parsed.claims.iter().find(|claim| claim.phase == id && claim.metric == Metric::BytesMoved);
-                    if let (Some(claimed), Some(moved)) = (claimed, moved) {
-                        totals = (totals.0 + claimed.value.value, totals.1 + moved);
-                        apart |= differ(claimed.value.value, moved);
+                    if let (Some(claimed), Some(moved)) = (claimed_bytes.get(id.as_str()), moved) {
+                        totals = (totals.0 + claimed, totals.1 + moved);
+                        apart |= differ(*claimed, moved);
                     }
                 }
                 Err(why) => phase.incomplete = Some(why.clone()),
@@ -136,10 +139,10 @@ impl Locator<'_> {
         if let Some(names) =
             job.filenames().filter(|names| !names.is_empty() && !names.iter().any(|name| name.contains('$')))
         {
-            let names: Vec<&str> = names.into_iter().map(last_component).collect();
+            let names: HashSet<&str> = names.into_iter().map(last_component).collect();
             let named = |pass: &&Pass| match &pass.name {
-                Some(name) => names.contains(&last_component(name)),
-                None => self.seen.names_of(pass.file).any(|name| names.contains(&last_component(name))),
+                Some(name) => names.contains(last_component(name)),
+                None => self.seen.names_of(pass.file).any(|name| names.contains(last_component(name))),
             };
             let of_names: Vec<&Pass> = passes.iter().copied().filter(named).collect();
             if !of_names.is_empty() {
@@ -151,8 +154,8 @@ impl Locator<'_> {
             passes.retain(|pass| {
                 let first = known.insert(pass.file);
                 let reads_only = pass.steps.iter().all(|step| step.kind != StepKind::Write);
-                let own = self.seen.passes_over(pass.file).iter().filter(|other| other.tgid == task.tgid);
-                !(first && reads_only && moves(pass, Way::Read) && own.count() > 1)
+                let mut own = self.seen.passes_over(pass.file).iter().filter(|other| other.tgid == task.tgid);
+                !(first && reads_only && moves(pass, Way::Read) && own.nth(1).is_some())
             });
         }
         passes.sort_by_key(|pass| started_ns(pass));
@@ -164,6 +167,10 @@ impl Locator<'_> {
         let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
         let ramp_ns = job.seconds_as_ns("ramp_time").unwrap_or(0);
         let counted_ns = begun_ns.saturating_add(ramp_ns);
+        let mut by_file: HashMap<FileId, Vec<&Pass>> = HashMap::new();
+        for pass in passes {
+            by_file.entry(pass.file).or_default().push(pass);
+        }
         let mut moved = 0.0;
         for pass in passes {
             let is_mapped = mapped && pass.steps.iter().any(|step| step.kind == StepKind::Map);
@@ -171,7 +178,7 @@ impl Locator<'_> {
                 continue;
             }
             let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
-            let clock = clock.map(|clock| with_later_syncs(clock, pass, passes, job));
+            let clock = clock.map(|clock| with_later_syncs(clock, &by_file[&pass.file], job));
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
@@ -193,10 +200,7 @@ impl Locator<'_> {
 
     /// Returns a job's own thread and the kernel's threads for its io_uring, whose names contain its number.
     fn tids_of(&self, task: &JobTask) -> Vec<u32> {
-        let names = [format!("iou-sqp-{}", task.tid), format!("iou-wrk-{}", task.tid)];
-        let of_kernel =
-            self.seen.activity.tasks.iter().filter(|other| names.contains(&other.comm)).map(|other| other.tid);
-        of_kernel.chain([task.tid]).collect()
+        self.seen.kernel_threads_of(task.tid).iter().copied().chain([task.tid]).collect()
     }
 
     /// Returns the threads whose calls count for a job.
@@ -299,14 +303,14 @@ fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {
 }
 
 /// Extends the clock by syncs after the close: for `end_fsync` and `fsync_on_close` fio reopens a file that it has
-/// closed (backend.c, `fio_file_fsync`, 3.33).
-fn with_later_syncs(mut clock: Clock, pass: &Pass, passes: &[&Pass], job: &JobOptions) -> Clock {
+/// closed (backend.c, `fio_file_fsync`, 3.33). `of_file` are the passes over the file, ordered by time.
+fn with_later_syncs(mut clock: Clock, of_file: &[&Pass], job: &JobOptions) -> Clock {
     if ["end_fsync", "fsync_on_close"].iter().all(|name| job.is_on(name) == Some(false)) {
         return clock;
     }
-    let later = passes.iter().filter(|other| other.file == pass.file && started_ns(other) >= clock.last_data_ns);
+    let later = &of_file[of_file.partition_point(|other| started_ns(other) < clock.last_data_ns)..];
     let syncs_alone =
-        later.take_while(|other| other.steps.iter().all(|step| !is_data(step) && step.kind != StepKind::Map));
+        later.iter().take_while(|other| other.steps.iter().all(|step| !is_data(step) && step.kind != StepKind::Map));
     for sync in syncs_alone.flat_map(|other| &other.steps).filter(|step| step.kind == StepKind::Sync) {
         clock.end_ns = clock.end_ns.max(sync.end_ns);
         clock.sync_inside = sync.head.last().map(|brief| brief.span).or(clock.sync_inside);

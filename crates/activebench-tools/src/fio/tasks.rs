@@ -4,7 +4,7 @@
 //! `thread`. If the report names the processes, they are known. Otherwise the order of creation is used,
 //! if the numbers agree.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::Task;
 
@@ -148,10 +148,10 @@ fn candidates(setup: &Setup, seen: &Seen<'_>) -> (Vec<JobTask>, Vec<JobTask>) {
 
 /// Assigns tasks by the process numbers that the report prints; `None` unless each of them was observed.
 fn by_number(slots: &[Slot], processes: &[JobTask], threads: &[JobTask]) -> Option<Vec<JobTask>> {
-    let of_slot = |slot: &Slot| {
-        let pid = slot.pid?;
-        processes.iter().chain(threads).find(|task| task.tid == pid).cloned()
-    };
+    // Where a number was given again, the first task counts.
+    let by_tid: HashMap<u32, &JobTask> =
+        threads.iter().rev().chain(processes.iter().rev()).map(|task| (task.tid, task)).collect();
+    let of_slot = |slot: &Slot| by_tid.get(&slot.pid?).map(|task| (*task).clone());
     slots.iter().map(of_slot).collect()
 }
 
@@ -160,14 +160,17 @@ fn by_birth(slots: &[Slot], processes: &[JobTask], threads: &[JobTask], is_open:
     // A delayed job is made later; one that waits for the others is made after all of them. Jobs that are still delayed
     // do not hold up others (backend.c, `run_threads`, 3.33).
     let mut waves = 0;
+    let mut somebody_began = false;
     let mut order: Vec<(u32, u64, usize)> = Vec::new();
     for (index, slot) in slots.iter().enumerate() {
         let first_clone = index == 0 || slots[index - 1].options != slot.options;
-        let somebody_began = order.iter().any(|(wave, delay_ns, _)| *wave == waves && *delay_ns == 0);
         if first_clone && slot.options.has("stonewall") && somebody_began {
             waves += 1;
+            somebody_began = false;
         }
-        order.push((waves, slot.options.seconds_as_ns("startdelay").unwrap_or(0), index));
+        let delay_ns = slot.options.seconds_as_ns("startdelay").unwrap_or(0);
+        somebody_began |= delay_ns == 0;
+        order.push((waves, delay_ns, index));
     }
     order.sort_unstable();
     // It is unknown which of them are threads, but not needed if there are as many tasks as jobs.

@@ -1,12 +1,14 @@
 //! iozone's files in the observed calls, the passes over them, and the syncs that cover
 //! them.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::{Activity, CallSpan, Pass};
 use activebench_model::call::FileId;
 
 use super::options::Options;
 use super::window::moves_data;
-use crate::syncs::{self, last_component};
+use crate::syncs::{self, Syncs, last_component};
 
 /// iozone's file if neither `-f` nor `-F` names one.
 const DEFAULT_FILE: &str = "iozone.tmp";
@@ -16,16 +18,17 @@ pub(super) struct Observed<'a> {
     /// All calls.
     pub(super) activity: &'a Activity,
     /// Files that have a name of the target.
-    files: Vec<FileId>,
+    files: HashSet<FileId>,
     /// Every pass over them, ordered by time.
     passes: Vec<&'a Pass>,
+    syncs: Syncs<'a>,
 }
 
 impl<'a> Observed<'a> {
     /// Finds the files by their names.
     pub(super) fn new(options: &Options, activity: &'a Activity) -> Self {
         let names = TargetNames::new(options);
-        let files: Vec<_> = activity
+        let files: HashSet<FileId> = activity
             .files
             .iter()
             .filter(|file| file.names.iter().any(|name| names.matches(name)))
@@ -36,7 +39,8 @@ impl<'a> Observed<'a> {
             |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(|name| names.matches(name));
         let mut passes: Vec<_> = activity.passes.iter().filter(own).collect();
         passes.sort_by_key(|pass| started_ns(pass));
-        Observed { activity, files, passes }
+        let syncs = Syncs::new(activity, passes.iter().copied(), syncs::moves_data, last_component);
+        Observed { activity, files, passes, syncs }
     }
 
     /// Returns the passes that move data, ordered by time.
@@ -55,9 +59,9 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// See [`syncs::sync_after`].
+    /// See [`Syncs::after`].
     pub(super) fn sync_after(&self, pass: &Pass, after_ns: u64) -> Option<CallSpan> {
-        syncs::sync_after(self.activity, &self.passes, pass, after_ns)
+        self.syncs.after(pass.file, after_ns, Some(pass))
     }
 }
 

@@ -133,11 +133,13 @@ fn pair<'p, 'a>(
 fn cut_at_syncs<'a>(passes: &[&'a Pass], syncs: &[CallSpan]) -> Vec<Vec<&'a Pass>> {
     let mut rows: Vec<Vec<&Pass>> = Vec::new();
     let mut previous_ns = None;
+    // They are in order.
+    let first_after = |at_ns| syncs.get(syncs.partition_point(|sync| sync.start_ns <= at_ns));
     for pass in passes {
         let start_ns = started_ns(pass);
         let cut = match previous_ns {
             None => true,
-            Some(previous) => syncs.iter().any(|sync| sync.start_ns > previous && sync.start_ns < start_ns),
+            Some(previous) => first_after(previous).is_some_and(|sync| sync.start_ns < start_ns),
         };
         match rows.last_mut() {
             Some(row) if !cut => row.push(pass),

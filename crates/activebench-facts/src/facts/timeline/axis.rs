@@ -1,5 +1,7 @@
 //! The time axis of a timeline.
 
+use std::ops::Range;
+
 use activebench_model::phase::Window;
 
 /// A time axis with steps of equal length.
@@ -38,6 +40,14 @@ impl Axis {
         (start_ns, start_ns + self.step_ns)
     }
 
+    /// Returns the steps that share time with a span.
+    pub(super) fn steps_between(self, start_ns: u64, end_ns: u64) -> Range<usize> {
+        let step = |ns: u64| usize::try_from(ns / self.step_ns).map_or(self.steps, |step| step.min(self.steps));
+        let first = step(start_ns.saturating_sub(self.start_ns));
+        let after = end_ns.checked_sub(self.start_ns).map_or(0, |ns| step(ns.saturating_add(self.step_ns - 1)));
+        first..after
+    }
+
     /// Adds an amount, spread evenly over a time; the part outside the axis is left out.
     pub(super) fn spread(self, sums: &mut [f64], start_ns: u64, end_ns: u64, amount: f64) {
         let Some(length_ns) = end_ns.checked_sub(start_ns).filter(|length_ns| *length_ns > 0) else {
@@ -73,6 +83,15 @@ mod tests {
             assert!(axis.start_ns <= start_ns && axis.end_ns() > end_ns, "{axis:?}");
             assert!(axis.step_of(start_ns).is_some() && axis.step_of(end_ns).is_some(), "{axis:?}");
             assert_eq!(axis.step_of(axis.end_ns()), None);
+        }
+    }
+
+    #[test]
+    fn the_steps_of_a_span_are_those_that_share_time_with_it() {
+        for (start_ns, end_ns, expected) in
+            [(0, 50, 0..0), (0, 101, 0..1), (100, 110, 0..1), (109, 111, 0..2), (120, 500, 2..4), (139, 140, 3..4)]
+        {
+            assert_eq!(AXIS.steps_between(start_ns, end_ns), expected, "{start_ns}..{end_ns}");
         }
     }
 

@@ -7,10 +7,10 @@ use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
 
 use super::axis::Axis;
-use crate::facts::cpu_times::Cuts;
+use crate::facts::cpu_times::{Cuts, Totals};
 use crate::facts::index::Index;
 use crate::facts::record_losses::Gap;
-use crate::facts::tally::{ThreadSpan, thread_spans};
+use crate::facts::tally::{ThreadSpan, spans_of, thread_spans};
 
 /// Number of threads of a phase above which their time is not computed.
 const MOST_THREADS: usize = 64;
@@ -80,8 +80,9 @@ pub(super) fn read(
     for batch in source.samples() {
         batch?.iter().for_each(|sample| cuts.feed(&sample.cpu));
     }
+    let totals = cuts.close();
     let times = |((_, axis), segments): (&(usize, Axis), Result<Vec<Segment>, String>)| match segments {
-        Ok(segments) => added(&cuts, *axis, &segments),
+        Ok(segments) => added(&totals, *axis, &segments),
         Err(why) => Times::Unknown(why),
     };
     Ok(axes.iter().zip(segments).map(times).collect())
@@ -92,14 +93,14 @@ pub(super) fn read(
 /// # Errors
 /// Returns an error if there are too many threads.
 fn segments(spans: &[(u32, ThreadSpan)], number: usize, axis: Axis) -> Result<Vec<Segment>, String> {
-    let own: Vec<_> = spans.iter().filter(|(_, span)| span.phase == number).collect();
+    let own = spans_of(spans, number);
     let threads: HashSet<u32> = own.iter().map(|(tid, _)| *tid).collect();
     if threads.len() > MOST_THREADS {
         return Err(format!("the phase has more than {MOST_THREADS} threads"));
     }
-    let cut = |(tid, span): &&(u32, ThreadSpan)| {
+    let cut = |(tid, span): &(u32, ThreadSpan)| {
         let (tid, from_ns, to_ns) = (*tid, span.start_ns, span.end_ns);
-        (0..axis.steps).filter_map(move |step| {
+        axis.steps_between(from_ns, to_ns).filter_map(move |step| {
             let (start_ns, end_ns) = axis.bounds(step);
             let (start_ns, end_ns) = (start_ns.max(from_ns), end_ns.min(to_ns));
             (start_ns < end_ns).then_some(Segment { step, tid, start_ns, end_ns })
@@ -108,12 +109,12 @@ fn segments(spans: &[(u32, ThreadSpan)], number: usize, axis: Axis) -> Result<Ve
     Ok(own.iter().flat_map(cut).collect())
 }
 
-fn added(cuts: &Cuts, axis: Axis, segments: &[Segment]) -> Times {
+fn added(totals: &Totals, axis: Axis, segments: &[Segment]) -> Times {
     let mut steps = vec![Step { length_ns: 0, parts_ns: Some([0; 5]), error_ns: 0 }; axis.steps];
     for segment in segments {
         let step = &mut steps[segment.step];
         step.length_ns += segment.end_ns - segment.start_ns;
-        let Some(span) = cuts.between(segment.tid, segment.start_ns, segment.end_ns) else {
+        let Some(span) = totals.between(segment.tid, segment.start_ns, segment.end_ns) else {
             step.parts_ns = None;
             continue;
         };

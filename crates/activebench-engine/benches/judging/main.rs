@@ -1,0 +1,108 @@
+//! The cost of a judgement by the shape of its run: time and peak memory, with one dimension doubled and doubled again.
+//!
+//! A judgement takes time in proportion to its events, whatever their shape: many opens of one file, many files, many
+//! syncs, threads, processes, mappings, rows of a table, jobs. Each shape is a run that exists only as a generator: its
+//! calls are made while they are read, so that the memory is that of the judgement. A judgement is all that `recheck`
+//! does behind the reading of files: activity, claims, phases, facts, findings, verdicts, and every report.
+//!
+//! By default criterion measures each shape at three sizes. `ACTIVEBENCH_BENCH_CALLS=1000000` judges each shape once at
+//! this size, twice and four times it, and prints a table instead; a word on the command line selects shapes.
+
+mod heap;
+mod shapes;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use activebench_engine::judge::{Timelines, judge_events};
+use activebench_report::{FORMATS, Style};
+use criterion::{BenchmarkId, Criterion, Throughput};
+
+use heap::Counting;
+use shapes::{Made, SHAPES};
+
+#[global_allocator]
+static HEAP: Counting = Counting;
+
+/// Units of a shape at its smallest size where criterion measures it.
+const SMALLEST: u64 = 1_000;
+/// Each shape is judged at its size times these.
+const FACTORS: [u64; 3] = [1, 2, 4];
+
+/// The cost of one judgement.
+struct Cost {
+    phases: usize,
+    claims: usize,
+    judged: Duration,
+    reported: Duration,
+    peak_bytes: usize,
+}
+
+/// Judges a run and writes each of its reports.
+fn judge(made: &Made) -> Cost {
+    let manifest = made.manifest();
+    let before = heap::restart();
+    let start = Instant::now();
+    let run = judge_events(Path::new("run"), &made.events, &made.output, manifest, Timelines::Computed)
+        .expect("a generated run can be judged");
+    let judged = start.elapsed();
+    let start = Instant::now();
+    for format in FORMATS {
+        format.write(&run, Style::default(), &mut std::io::sink()).expect("nothing is written");
+    }
+    let (phases, claims) = (run.phases.len(), run.parsed.claims.len());
+    Cost { phases, claims, judged, reported: start.elapsed(), peak_bytes: heap::peak().saturating_sub(before) }
+}
+
+/// Judges each selected shape once at three sizes and prints the costs.
+fn print_table(calls: u64) {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    println!("| shape | calls | phases | claims | judged, s | reports, s | ns per call | peak, MiB |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let selected = |name: &str| words.is_empty() || words.iter().any(|word| name == word.as_str());
+    for shape in SHAPES.iter().filter(|shape| selected(shape.name)) {
+        for factor in FACTORS {
+            let made = (shape.make)((calls * factor / shape.calls_per_unit).max(1));
+            let cost = judge(&made);
+            let all = made.events.len();
+            println!(
+                "| {} | {all} | {} | {} | {:.2} | {:.2} | {:.0} | {} |",
+                shape.name,
+                cost.phases,
+                cost.claims,
+                cost.judged.as_secs_f64(),
+                cost.reported.as_secs_f64(),
+                (cost.judged + cost.reported).as_nanos() as f64 / all as f64,
+                cost.peak_bytes >> 20,
+            );
+        }
+    }
+}
+
+fn measure(criterion: &mut Criterion) {
+    for shape in SHAPES {
+        let mut group = criterion.benchmark_group(shape.name);
+        group.sample_size(10).measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(200));
+        for factor in FACTORS {
+            let made = (shape.make)(SMALLEST * factor);
+            let peak_bytes = judge(&made).peak_bytes;
+            println!("{}/{}: peak {} KiB", shape.name, SMALLEST * factor, peak_bytes >> 10);
+            group.throughput(Throughput::Elements(made.events.len()));
+            group.bench_with_input(BenchmarkId::from_parameter(SMALLEST * factor), &made, |bencher, made| {
+                bencher.iter(|| judge(made));
+            });
+        }
+        group.finish();
+    }
+}
+
+fn main() {
+    match std::env::var("ACTIVEBENCH_BENCH_CALLS") {
+        Ok(calls) => print_table(calls.parse().expect("ACTIVEBENCH_BENCH_CALLS is a number")),
+        Err(_) => {
+            let mut criterion = Criterion::default().configure_from_args();
+            measure(&mut criterion);
+            criterion.final_summary();
+        }
+    }
+}
