@@ -6,6 +6,7 @@
 #ifndef ACTIVEBENCH_LIBAIO_H
 #define ACTIVEBENCH_LIBAIO_H
 
+#include "in_flight.h"
 #include "payload.h"
 
 /* `struct iocb` and `struct io_event` of linux/aio_abi.h. */
@@ -42,18 +43,13 @@ enum { LONG_WALK = 1024, LONG_WALK_IOCBS = LONG_WALK / IOCB_STEPS };
 /* Events that one call returns: all were requests of ours. */
 enum { EVENTS_PER_CALL = 65536 };
 
-struct {
-	MAP_UINT(type, MAP_HASH);
-	MAP_UINT(max_entries, 65536);
-	MAP_TYPE(key, struct aio_key);
-	MAP_TYPE(value, struct async_call);
-} aio_pending SEC(".maps");
-
 /* A walk over a list in the process's memory. */
 struct list_walk {
 	u64 address;
 	u32 first;
 	u32 narrow; /* a list of 32-bit addresses */
+	struct task_state *state;
+	struct task_struct *task;
 };
 
 /* The address at a place of a list; not 0 where it is not in memory. */
@@ -82,26 +78,46 @@ static always_inline u16 op_of_iocb(u16 opcode)
 	return 0;
 }
 
+/* Keeps a request whose place is taken, maybe by itself. */
+static never_inline int submit_besides(struct task_state *state, u64 address, struct async_call *call)
+{
+	struct async_slot *slot = NULL;
+	struct async_call *before = find_request(address, call->tgid, &slot);
+
+	if (before) {
+		/* Submitted again: the process collected it from the ring in its own memory. */
+		count_inferred(CLASS_CALLS);
+		add_async(state, before, state->start_ns, before->requested);
+		forget_request(address, call->tgid, slot);
+		slot = take_slot(address, call->tgid);
+	}
+	if (slot)
+		slot->call = *call;
+	else
+		keep_besides(address, call->tgid, call);
+	return 0;
+}
+
 static long submit_iocb(u32 index, struct list_walk *walk)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
+	struct task_struct *task = walk->task;
+	struct task_state *state = walk->state;
 	struct iocb iocb = {};
-	struct aio_key key = {};
 	struct async_call call = {};
-	struct async_call *before;
+	struct async_slot *slot;
+	u64 address = 0;
 
-	if (!state || state->steps_left < IOCB_STEPS)
+	if (state->steps_left < IOCB_STEPS)
 		return 1;
 	state->steps_left -= IOCB_STEPS;
-	if (read_address(walk, index, &key.iocb) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)key.iocb))
+	if (read_address(walk, index, &address) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)address))
 		return 1;
 	call.op = op_of_iocb(iocb.opcode);
 	if (!call.op) {
 		state->read_iocbs++;
 		return 0;
 	}
-	key.tgid = task->tgid;
+	call.stands_for = 1;
 	call.start_ns = state->start_ns;
 	call.fd = iocb.fd;
 	call.tid = task->pid;
@@ -154,23 +170,23 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 
 		take_payload(&write);
 	}
-	before = bpf_map_lookup_elem(&aio_pending, &key);
-	if (before) {
-		/* Submitted again: the process collected it from the ring in its own memory. */
-		count_inferred(CLASS_CALLS);
-		add_async(state, before, state->start_ns, before->requested);
-	}
-	if (bpf_map_update_elem(&aio_pending, &key, &call, UPDATE_ANY)) {
-		count_made(CLASS_CALLS);
-		count_lost(CLASS_CALLS, 1);
-	}
+	slot = take_slot(address, call.tgid);
+	if (slot)
+		slot->call = call;
+	else
+		submit_besides(state, address, &call);
 	state->read_iocbs++;
 	return 0;
 }
 
-static never_inline int submit_iocbs(struct task_state *state)
+static never_inline int submit_iocbs(struct task_state *state, struct task_struct *task)
 {
-	struct list_walk walk = { .address = state->list_pointer, .narrow = state->narrow };
+	struct list_walk walk = {
+		.address = state->list_pointer,
+		.narrow = state->narrow,
+		.state = state,
+		.task = task,
+	};
 	u64 number = state->requested;
 	u32 timed = is_timed();
 
@@ -194,11 +210,14 @@ static never_inline int submit_iocbs(struct task_state *state)
 
 static long withdraw_iocb(u32 index, struct list_walk *walk)
 {
-	struct aio_key key = { .tgid = bpf_get_current_task_btf()->tgid };
+	u32 tgid = walk->task->tgid;
+	struct async_slot *slot = NULL;
+	u64 address = 0;
 
-	if (read_address(walk, walk->first + index, &key.iocb))
+	if (read_address(walk, walk->first + index, &address))
 		return 1;
-	bpf_map_delete_elem(&aio_pending, &key);
+	if (find_request(address, tgid, &slot))
+		forget_request(address, tgid, slot);
 	return 0;
 }
 
@@ -214,12 +233,14 @@ static long withdraw_iocb(u32 index, struct list_walk *walk)
 	})
 
 /* Forgets the requests that the kernel did not take, and counts those that it took and that are not remembered. */
-static never_inline int settle_iocbs(struct task_state *state, s64 taken)
+static never_inline int settle_iocbs(struct task_state *state, struct task_struct *task, s64 taken)
 {
 	struct list_walk walk = {
 		.address = state->list_pointer,
 		.first = taken > 0 ? taken : 0,
 		.narrow = state->narrow,
+		.state = state,
+		.task = task,
 	};
 	u32 read = state->read_iocbs;
 
@@ -232,29 +253,24 @@ static never_inline int settle_iocbs(struct task_state *state, s64 taken)
 
 static long reap_iocb(u32 index, struct list_walk *walk)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
+	u32 tgid = walk->task->tgid;
 	struct io_event event = {};
-	struct aio_key key = {};
+	struct async_slot *slot = NULL;
 	struct async_call *call;
 
-	if (!state)
-		return 1;
 	if (bpf_probe_read_user(&event, sizeof(event), (void *)(walk->address + index * sizeof(event))))
 		return 1;
-	key.iocb = event.iocb;
-	key.tgid = task->tgid;
-	call = bpf_map_lookup_elem(&aio_pending, &key);
+	call = find_request(event.iocb, tgid, &slot);
 	if (!call)
 		return 0;
-	add_async(state, call, state->last_ns, event.result);
-	bpf_map_delete_elem(&aio_pending, &key);
+	add_async(walk->state, call, walk->state->last_ns, event.result);
+	forget_request(event.iocb, tgid, slot);
 	return 0;
 }
 
-static never_inline int reap_iocbs(struct task_state *state, s64 count)
+static never_inline int reap_iocbs(struct task_state *state, struct task_struct *task, s64 count)
 {
-	struct list_walk walk = { .address = state->list_pointer };
+	struct list_walk walk = { .address = state->list_pointer, .state = state, .task = task };
 
 	walk_timed(count > EVENTS_PER_CALL ? EVENTS_PER_CALL : count, reap_iocb, &walk);
 	return 0;

@@ -38,6 +38,7 @@ enum {
 	OP_MSYNC = 15,
 	OP_FALLOCATE = 21,
 	OP_IO_SUBMIT = 29,
+	OP_URING_ENTER = 30,
 	OP_IO_GETEVENTS = 32,
 	OP_AIO_READ = 33,
 	OP_AIO_WRITE = 34,
@@ -76,8 +77,12 @@ struct call_record {
 	u8 stands_for; /* calls whose latency this one's is a sample of; 0: its times are estimates */
 };
 
-/* Fast calls whose ends were not timed, in the place of one call's record, behind that of a call
- * of the same thread on the same descriptor: what is not here is as there. */
+/*
+ * Fast calls whose ends were not timed, in the place of one call's record, behind that of a call
+ * of the same thread on the same descriptor: what is not here is as there. A request of io_uring
+ * (its op says so) stands for itself and for the io_uring_enter that submitted it alone and in
+ * which it completed: what is not here is as in the last records of both in front of the group.
+ */
 enum { GROUP_CALLS = 5, GROUP_MARGIN = 8 };
 
 struct grouped_call {
@@ -219,6 +224,7 @@ enum undecoded_path {
 	UNDECODED_32_BIT,  /* 32-bit calls without a description of their arguments */
 	UNDECODED_X32,     /* calls of the x32 ABI */
 	UNDECODED_REQUESTS, /* requests of io_uring that moved data of a file that was not found */
+	UNDECODED_SKIPPED, /* requests of io_uring that leave no completion entry unless they fail */
 	UNDECODED_COUNT,
 };
 
@@ -295,8 +301,16 @@ struct async_call {
 	s32 fd;
 	u16 op;
 	u8 file_kind;
-	u8 padding;
+	u8 stands_for; /* as in the record */
 };
+
+/* Where a request is while it is in flight, by a hash of its address. */
+struct async_slot {
+	u64 address; /* of the kernel's request, or of an iocb in the process; 0 for a free place */
+	struct async_call call; /* its tgid is 0 until the place is filled in, and after its release */
+};
+
+enum { ASYNC_SLOTS_LOG2 = 13, ASYNC_SLOTS = 1 << ASYNC_SLOTS_LOG2 };
 
 enum { THREADS_LOG2 = 12, THREADS = 1 << THREADS_LOG2, THREAD_TRIES = 64, NO_THREAD = 0xffffffff };
 
@@ -305,10 +319,10 @@ struct membership {
 	u32 thread;
 };
 
-/* A process outside the tree: where the registers of one of its threads lie, and how many
- * threads the tree had had by then. */
+/* A process outside the tree: the stack of one of its threads, and how many threads the tree had
+ * had by then. */
 struct stranger {
-	u64 registers;
+	u64 stack;
 	u64 births;
 };
 
@@ -321,8 +335,8 @@ struct task_state {
 	u32 used;
 	u32 thread;
 	/* All from here to the records is zero at birth.
-	 * Where its registers lie while it is in a call; 0 until it made one. */
-	u64 registers;
+	 * Its kernel stack, as a distance from `callers`; 0 until it was seen there. */
+	u64 stack;
 	/* The kernel's tick when time was last read at a call's end; 0 when a sample was taken since. */
 	u64 exit_jiffies;
 	u64 known_generation; /* of the last file that was looked up, see below */
@@ -399,6 +413,19 @@ struct task_state {
 	/* Of the records that have not left yet. */
 	u32 estimated;
 	u32 steps_left; /* that the io_submit in flight may cost */
+	/* The request of io_uring that the call in flight submitted last, while it is in flight too. */
+	u64 ring_request;
+	u64 ring_batch_ns; /* when the completion before this one was timed, if nothing came between */
+	/* The request of an untimed io_uring_enter, which completed in it. */
+	struct grouped_call pair;
+	u8 paired;       /* `pair` is set */
+	u8 ring_inline;  /* the call in flight submitted one request and saw it complete */
+	/* The batch has a record of a request of ring_file, which is the last of a request, with these. */
+	u8 request_known;
+	u8 padding_of_ring;
+	s32 request_fd;
+	u32 request_flags;
+	u32 padding_of_lines[5];
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;
@@ -414,9 +441,10 @@ struct task_state {
 	u8 margin[64];
 };
 
-struct aio_key {
-	u64 iocb; /* its address in the process */
-	u32 tgid;
+/* A request whose place is taken. */
+struct async_key {
+	u64 address;
+	u32 tgid; /* 0 for a request of io_uring */
 	u32 padding;
 };
 

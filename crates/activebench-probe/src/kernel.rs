@@ -451,7 +451,7 @@ impl Probe {
             let before = store.received(KernelClass::Calls);
             store.take_unsent(&thread, &self.live);
             unsent.made += store.received(KernelClass::Calls) - before;
-            unsent.estimated += u64::from(thread.estimated) + u64::from(thread.grouped);
+            unsent.estimated += u64::from(thread.estimated) + thread.unfinished_calls() + u64::from(thread.paired);
         }
         Ok(unsent)
     }

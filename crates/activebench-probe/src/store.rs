@@ -180,6 +180,9 @@ impl RecordStore {
             records.extend_from_slice(bytes_of(&group.finished_by(thread)));
         }
         self.take_calls(&records, live);
+        if let Some(request) = CallRecord::unsent_request(thread) {
+            self.take_calls(bytes_of(&request), live);
+        }
     }
 
     fn take_sample(&mut self, class: KernelClass, record: &SampleRecord) {
