@@ -197,7 +197,6 @@ int sys_enter(u64 *context)
 		state->arguments_later = 1;
 		state->stands_for = 0;
 		state->cached_pages = 0;
-		state->ring_batch_ns = 0;
 		state->ring_request = 0;
 		state->ring_inline = 0;
 		return 0;

@@ -127,7 +127,8 @@ static never_inline int sample_uring(struct io_kiocb *request, struct task_struc
 	u8 opcode = READ_FIELD(request, opcode);
 	struct payload_write write = {
 		.at_ns = call->start_ns,
-		.requested = call->requested,
+		/* What is not known before the completion is what it says. */
+		.requested = call->requested == LENGTH_LATER ? READ_FIELD((struct io_rw *)request, len) : call->requested,
 		/* Also where the memory is registered, it is the process's own. */
 		.address = READ_FIELD((struct io_rw *)request, addr),
 		.tid = call->tid,
@@ -187,60 +188,67 @@ static always_inline u64 time_of_submission(struct task_state *state, struct asy
 		call->stands_for = 0;
 		return state->last_ns + state->between_ns + state->grouped * (u64)state->step_ns;
 	}
+	state->ring_batch_ns = 0;
 	call->stands_for = state->op == OP_URING_ENTER && state->stands_for ? state->stands_for : 1;
 	return bpf_ktime_get_ns();
+}
+
+/* What is known of a request before it completes. */
+static always_inline void note_submission(struct task_state *state, struct io_kiocb *request, struct async_call *call,
+					  u16 op, u8 opcode, u8 flags)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	s32 fd = request->cqe.fd;
+
+	call->start_ns = time_of_submission(state, call);
+	call->tid = task->pid;
+	call->tgid = task->tgid;
+	/* A registered file has a number of its own, apart from the descriptors. */
+	call->fd = flags & URING_FIXED_FILE ? -2 - fd : fd;
+	call->op = op;
+	call->requested = 0;
+	if (op == OP_URING_READ || op == OP_URING_WRITE) {
+		call->requested = LENGTH_LATER;
+		/* What says so at the completion is the number of iovecs, or the length of a buffer. */
+		if (is_vectored(opcode) || flags & URING_BUFFER_SELECT)
+			call->requested = uring_length(state, request);
+	}
+	if (op == OP_URING_WRITE && payload_is_due(call->start_ns))
+		sample_uring(request, task, call);
 }
 
 /* `request` as the tracepoint has it: its fields are read without a helper. */
 static always_inline void submitted(struct io_kiocb *request, struct task_state *state)
 {
-	struct task_struct *task;
-	struct async_call call = {};
+	struct async_call *call;
 	struct async_slot *slot;
 	u64 address;
 	u8 opcode, flags;
+	u16 op;
 
 	if (!state)
 		return;
 	opcode = request->opcode;
 	/* The lowest byte, whatever the size of all. */
 	flags = *(u8 *)&request->flags;
-	call.op = op_of_uring(request, opcode);
-	if (!call.op)
+	op = op_of_uring(request, opcode);
+	if (!op)
 		return;
 	/* Its completion is seen only if it fails. */
 	if (flags & URING_SKIPS_ENTRY) {
 		count_undecoded(UNDECODED_SKIPPED, 1);
 		return;
 	}
-	/* Its bios, if it is issued here and now, carry this file's data. */
-	state->submitted_kind = FILE_OF_REQUEST;
-	state->submitted_request = (u64)request;
+	/* Its bios, if it is issued here and now, carry its file's data. */
+	state->ring_request = (u64)request;
 	/* As a number: the verifier does not calculate with addresses of the kernel. */
-	address = *(volatile u64 *)&state->submitted_request;
-	state->ring_batch_ns = 0;
-	state->ring_request = address;
-	task = bpf_get_current_task_btf();
-	call.start_ns = time_of_submission(state, &call);
-	call.tid = task->pid;
-	call.tgid = task->tgid;
-	call.fd = request->cqe.fd;
-	/* A registered file has a number of its own, apart from the descriptors. */
-	if (flags & URING_FIXED_FILE)
-		call.fd = -2 - call.fd;
-	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE) {
-		call.requested = LENGTH_LATER;
-		/* What says so at the completion is the number of iovecs, or the length of a buffer. */
-		if (is_vectored(opcode) || flags & URING_BUFFER_SELECT)
-			call.requested = uring_length(state, request);
-	}
-	if (call.op == OP_URING_WRITE && payload_is_due(call.start_ns))
-		sample_uring(request, task, &call);
+	address = *(volatile u64 *)&state->ring_request;
 	slot = take_slot(address, 0);
-	if (slot)
-		slot->call = call;
-	else
-		submitted_besides(address, &call);
+	/* The stack is short. */
+	call = slot ? &slot->call : &state->second;
+	note_submission(state, request, call, op, opcode, flags);
+	if (!slot)
+		submitted_besides(address, call);
 }
 
 SEC("tp_btf/io_uring_submit_req")
@@ -282,7 +290,7 @@ static never_inline int settle_pair(struct task_state *state, struct task_struct
 		.offset = state->pair.offset_and_op >> 8,
 		.requested = state->pair.requested,
 		.s_dev = state->ring_s_dev,
-		.open_flags = state->ring_open_flags | state->request_flags,
+		.open_flags = state->ring_open_flags | opened_as_asked(state->request_asked),
 		.tid = task->pid,
 		.tgid = task->tgid,
 		.fd = state->request_fd,
@@ -317,7 +325,7 @@ static always_inline u64 time_of_completion(struct task_state *state, u32 flags)
 {
 	u64 now = state->ring_batch_ns;
 
-	if (now && state->op == OP_URING_ENTER && !(flags & URING_POLLED))
+	if (now && state->in_kernel == ENTERED_TIMED && state->op == OP_URING_ENTER && !(flags & URING_POLLED))
 		return now;
 	now = bpf_ktime_get_ns();
 	if (state->in_kernel == ENTERED_UNTIMED || state->paired) {
@@ -354,12 +362,14 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 	if (bpf_probe_read_kernel(&copy, sizeof(copy), io))
 		__builtin_memset(&copy, 0, sizeof(copy));
 	file = COPIED_FIELD(&copy, io, kiocb.ki_filp);
-	if (!file) {
-		if (result > 0)
-			count_undecoded(UNDECODED_REQUESTS, 1);
+	if (!file && result > 0) {
+		count_undecoded(UNDECODED_REQUESTS, 1);
 		forget_request(address, 0, slot);
 		return;
 	}
+	/* The kernel never looked for the file of one that was cancelled before it was issued. */
+	if (!file)
+		file = file_of(bpf_get_current_task_btf(), call->fd);
 	call->offset = -1;
 	/* The position was advanced by what was moved. */
 	if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
@@ -373,7 +383,7 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 		state->ring_inline = 1;
 		if (state->in_kernel == ENTERED_UNTIMED && !state->paired && state->request_known &&
 		    state->ring_file == (u64)file && state->ring_generation == fd_generation &&
-		    state->request_fd == call->fd && state->request_flags == opened_as_asked(asked) &&
+		    state->request_fd == call->fd && state->request_asked == (u8)asked &&
 		    (call->op == OP_URING_READ || call->op == OP_URING_WRITE) && !((u64)call->offset >> 55) &&
 		    !(call->requested >> 32)) {
 			state->pair.offset_and_op = (u64)call->offset << 8 | call->op;
@@ -387,16 +397,17 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 		call->stands_for = 1;
 	}
 	end_ns = time_of_completion(state, asked);
-	resolve_request(state, file);
-	call->ino = state->ring_ino;
-	call->s_dev = state->ring_s_dev;
-	call->file_kind = state->ring_kind;
+	if (file)
+		resolve_request(state, file);
+	call->ino = file ? state->ring_ino : 0;
+	call->s_dev = file ? state->ring_s_dev : 0;
+	call->file_kind = file ? state->ring_kind : FILE_OTHER;
 	state->request_fd = call->fd;
-	state->request_flags = opened_as_asked(asked);
-	call->open_flags = state->ring_open_flags | state->request_flags;
+	state->request_asked = asked;
+	call->open_flags = (file ? state->ring_open_flags : 0) | opened_as_asked(asked);
 	add_async(state, call, end_ns, result);
 	/* Not when it left at once. Of another thread's request the group would get the wrong one. */
-	state->request_known = state->batch.count && call->tid == bpf_get_current_task_btf()->pid;
+	state->request_known = file && state->batch.count && call->tid == bpf_get_current_task_btf()->pid;
 	forget_request(address, 0, slot);
 }
 

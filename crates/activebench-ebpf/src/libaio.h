@@ -103,7 +103,8 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	struct task_struct *task = walk->task;
 	struct task_state *state = walk->state;
 	struct iocb iocb = {};
-	struct async_call call = {};
+	/* Not on the stack, which is short. */
+	struct async_call *call = &state->second;
 	struct async_slot *slot;
 	u64 address = 0;
 
@@ -112,30 +113,30 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	state->steps_left -= IOCB_STEPS;
 	if (read_address(walk, index, &address) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)address))
 		return 1;
-	call.op = op_of_iocb(iocb.opcode);
-	if (!call.op) {
+	call->op = op_of_iocb(iocb.opcode);
+	if (!call->op) {
 		state->read_iocbs++;
 		return 0;
 	}
-	call.stands_for = 1;
-	call.start_ns = state->start_ns;
-	call.fd = iocb.fd;
-	call.tid = task->pid;
-	call.tgid = task->tgid;
-	resolve(state, task, call.fd);
-	call.ino = state->ino;
-	call.s_dev = state->s_dev;
-	call.file_kind = state->file_kind;
+	call->stands_for = 1;
+	call->start_ns = state->start_ns;
+	call->fd = iocb.fd;
+	call->tid = task->pid;
+	call->tgid = task->tgid;
+	resolve(state, task, call->fd);
+	call->ino = state->ino;
+	call->s_dev = state->s_dev;
+	call->file_kind = state->file_kind;
 	if (!index) {
-		state->submitted_ino = call.ino;
-		state->submitted_s_dev = call.s_dev;
-		state->submitted_kind = call.file_kind;
-	} else if (state->submitted_ino != call.ino || state->submitted_s_dev != call.s_dev) {
+		state->submitted_ino = call->ino;
+		state->submitted_s_dev = call->s_dev;
+		state->submitted_kind = call->file_kind;
+	} else if (state->submitted_ino != call->ino || state->submitted_s_dev != call->s_dev) {
 		state->submitted_kind = FILE_OTHER;
 	}
-	call.open_flags = state->open_flags;
-	if (call.op == OP_AIO_READ || call.op == OP_AIO_WRITE)
-		call.open_flags |= opened_as_asked(iocb.rw_flags);
+	call->open_flags = state->open_flags;
+	if (call->op == OP_AIO_READ || call->op == OP_AIO_WRITE)
+		call->open_flags |= opened_as_asked(iocb.rw_flags);
 	if (iocb.opcode == IOCB_PREADV || iocb.opcode == IOCB_PWRITEV) {
 		u32 count = iocb.bytes;
 
@@ -147,34 +148,34 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		add_vectors(state, iocb.buffer, count, walk->narrow);
 		if (state->vectors_unread)
 			return 1;
-		call.requested = state->requested;
+		call->requested = state->requested;
 	} else {
-		call.requested = iocb.bytes;
+		call->requested = iocb.bytes;
 	}
 	/* Appending goes to the end of the file, wherever that is. */
-	call.offset = call.op == OP_AIO_WRITE && call.open_flags & OPENED_APPEND ? -1 : iocb.offset;
-	if (payload_period_ns && call.op == OP_AIO_WRITE) {
+	call->offset = call->op == OP_AIO_WRITE && call->open_flags & OPENED_APPEND ? -1 : iocb.offset;
+	if (payload_period_ns && call->op == OP_AIO_WRITE) {
 		struct payload_write write = {
-			.at_ns = call.start_ns,
-			.ino = call.ino,
-			.requested = call.requested,
+			.at_ns = call->start_ns,
+			.ino = call->ino,
+			.requested = call->requested,
 			.address = iocb.buffer,
-			.s_dev = call.s_dev,
-			.tid = call.tid,
-			.tgid = call.tgid,
-			.fd = call.fd,
-			.op = call.op,
-			.file_kind = call.file_kind,
+			.s_dev = call->s_dev,
+			.tid = call->tid,
+			.tgid = call->tgid,
+			.fd = call->fd,
+			.op = call->op,
+			.file_kind = call->file_kind,
 			.vectors = iocb.opcode != IOCB_PWRITEV ? 0 : walk->narrow ? VECTORS_OF_32_BIT : VECTORS_OF_64_BIT,
 		};
 
 		take_payload(&write);
 	}
-	slot = take_slot(address, call.tgid);
+	slot = take_slot(address, call->tgid);
 	if (slot)
-		slot->call = call;
+		slot->call = *call;
 	else
-		submit_besides(state, address, &call);
+		submit_besides(state, address, call);
 	state->read_iocbs++;
 	return 0;
 }

@@ -259,7 +259,7 @@ static always_inline struct task_state *find_state(u64 distance, u32 half)
 {
 	u64 stack = distance - (half & (STACK_BYTES - 1));
 	u64 hash = stack * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
-	u64 births_before = births;
+	u64 births_before;
 	u32 thread = callers[hash];
 	struct task_struct *task;
 	struct task_state *state;
@@ -269,6 +269,7 @@ static always_inline struct task_state *find_state(u64 distance, u32 half)
 		if (state && state->stack == stack)
 			return state;
 	}
+	births_before = births;
 	if (!look_every_caller_up && strangers[hash].stack == stack && strangers[hash].births == births_before)
 		return NULL;
 	task = bpf_get_current_task_btf();

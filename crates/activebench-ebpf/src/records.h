@@ -54,7 +54,7 @@ enum {
 	OP_DISCARD_RANGE = 48,
 };
 
-enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2, FILE_OF_REQUEST = 3 };
+enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
 
 struct call_record {
 	u64 start_ns;
@@ -360,6 +360,24 @@ struct task_state {
 	u8 group_place;
 	u32 in_groups; /* calls of finished groups that have not left yet, less one for each group */
 	u64 last_ns;
+	/* What requests of io_uring touch besides. The one that was submitted last, by the call in
+	 * flight, while it is in flight too: the kernel looks for its file when it issues it. */
+	u64 ring_request;
+	/* The request of an untimed io_uring_enter, which completed in it. */
+	struct grouped_call pair;
+	/* The last file of a request. */
+	u64 ring_file;
+	u64 ring_generation;
+	/* The time that this thread spends between calls, and from the end of a call to the next one's. */
+	u32 between_ns;
+	u32 step_ns;
+	/* The batch has a record of a request of ring_file, with this descriptor, asking for this
+	 * itself, and no later one of a request. */
+	s32 request_fd;
+	u8 request_asked;
+	u8 request_known;
+	u8 paired;      /* `pair` is set */
+	u8 ring_inline; /* the call in flight submitted one request and saw it complete */
 	u64 user_ns;
 	u64 kernel_ns;
 	u64 user_at_record_ns;
@@ -373,7 +391,7 @@ struct task_state {
 	u32 open_flags;
 	u8 file_kind;
 	u8 off_cpu;
-	/* The kind of the file of the asynchronous requests that are being submitted; FILE_OTHER
+	/* The kind of the file of the requests of libaio that are being submitted; FILE_OTHER
 	 * when there are none or several files. */
 	u8 submitted_kind;
 	u8 positioned; /* data moves at an offset that the call names, and the file position stays */
@@ -388,24 +406,19 @@ struct task_state {
 	u32 known_open_flags;
 	s32 known_fd;
 	u32 known_kind;
-	/* When the last call of this table ended, the time that this thread spends between calls
-	 * and from the end of a call to the next one's, and what the choice of samples is drawn from. */
+	/* When the last call of this table ended, and what the choice of samples is drawn from. */
 	u64 exit_ns;
-	u32 between_ns;
-	u32 step_ns;
 	u32 random;
 	u32 read_iocbs; /* requests of the io_submit in flight that are remembered */
 	u64 name_pointer;
 	/* Where the call keeps its list: of iocbs, of events. */
 	u64 list_pointer;
 	/* The other file of a call between two, for calls that have CALL_TWO_FILES; its op is 0
-	 * when it is no file of interest. */
+	 * when it is no file of interest. Otherwise room for a request that is being submitted. */
 	struct async_call second;
 	u64 submitted_ino;
-	/* The last file of a request of io_uring. */
-	u64 ring_file;
+	/* More of ring_file. */
 	u64 ring_ino;
-	u64 ring_generation;
 	u32 ring_s_dev;
 	u32 ring_open_flags;
 	u32 ring_kind;
@@ -413,27 +426,13 @@ struct task_state {
 	/* Of the records that have not left yet. */
 	u32 estimated;
 	u32 steps_left; /* that the io_submit in flight may cost */
-	/* The request of io_uring that the call in flight submitted last, while it is in flight too. */
-	u64 ring_request;
 	u64 ring_batch_ns; /* when the completion before this one was timed, if nothing came between */
-	/* The request of an untimed io_uring_enter, which completed in it. */
-	struct grouped_call pair;
-	u8 paired;       /* `pair` is set */
-	u8 ring_inline;  /* the call in flight submitted one request and saw it complete */
-	/* The batch has a record of a request of ring_file, which is the last of a request, with these. */
-	u8 request_known;
-	u8 padding_of_ring;
-	s32 request_fd;
-	u32 request_flags;
-	u32 padding_of_lines[5];
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;
 	u64 cpu_sent_ns; /* when the totals were last sent */
-	/* The request of io_uring that is being submitted, where the kernel looks for its file later:
-	 * submitted_kind is FILE_OF_REQUEST. All before the records fills whole lines, so that no
-	 * two threads share one. */
-	u64 submitted_request;
+	/* All before the records fills whole lines, so that no two threads share one. */
+	u64 padding_of_lines[4];
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];

@@ -65,7 +65,7 @@ impl CallRecord {
             // Neither is known of a thread that did not end; both are in the records before.
             tid: thread.records[0].tid,
             tgid: thread.records[0].tgid,
-            open_flags: thread.ring_open_flags | thread.request_flags,
+            open_flags: thread.ring_open_flags,
             storage_read_bytes: 0,
             cached_pages: 0,
             fd: thread.request_fd,

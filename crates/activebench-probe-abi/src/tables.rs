@@ -211,6 +211,28 @@ shared! {
         in_groups: u32,
         /// Time of the last change of mode.
         last_ns: u64,
+        /// The io_uring request that the call in flight submitted last, while it is in flight; otherwise 0.
+        ring_request: u64,
+        /// The request of an untimed `io_uring_enter`, which completed in it.
+        pair: GroupedCall,
+        /// The last file of an io_uring request.
+        ring_file: u64,
+        /// Count of descriptor changes at its lookup.
+        ring_generation: u64,
+        /// Running mean of the thread's time between fast calls.
+        between_ns: u32,
+        /// Running mean of the time from the end of a fast call to the end of the next.
+        step_ns: u32,
+        /// Descriptor of the last request among the waiting records.
+        request_fd: i32,
+        /// Flags that it asked for itself.
+        request_asked: u8,
+        /// 1 when the waiting records have a request of `ring_file`.
+        request_known: u8,
+        /// 1 when `pair` is set.
+        paired: u8,
+        /// 1 when the call in flight submitted one request that completed in it.
+        ring_inline: u8,
         /// On-CPU time in user mode.
         user_ns: u64,
         /// On-CPU time in the kernel.
@@ -237,8 +259,7 @@ shared! {
         file_kind: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Kind of the file of the asynchronous requests being submitted; 0 without requests or with several
-        /// files; 3 for a request of io_uring whose file is looked up by `submitted_request`.
+        /// Kind of the file of the libaio requests being submitted; 0 without requests or with several files.
         submitted_kind: u8,
         /// 1 if the call states the offset of its data.
         positioned: u8,
@@ -264,10 +285,6 @@ shared! {
         known_kind: u32,
         /// End of the last call in the table.
         exit_ns: u64,
-        /// Running mean of the thread's time between fast calls.
-        between_ns: u32,
-        /// Running mean of the time from the end of a fast call to the end of the next.
-        step_ns: u32,
         /// State of the random numbers that set the distance between samples.
         random: u32,
         /// Stored requests of the `io_submit` in flight.
@@ -280,12 +297,8 @@ shared! {
         second: AsyncCall,
         /// Inode of the file of the asynchronous requests being submitted.
         submitted_ino: u64,
-        /// The last file of an io_uring request.
-        ring_file: u64,
-        /// Its inode.
+        /// Inode of `ring_file`.
         ring_ino: u64,
-        /// Count of descriptor changes at its lookup.
-        ring_generation: u64,
         /// Its device.
         ring_s_dev: u32,
         /// Its flags.
@@ -298,26 +311,8 @@ shared! {
         estimated: u32,
         /// Remaining steps of the `io_submit` in flight.
         steps_left: u32,
-        /// The io_uring request that the call in flight submitted last, while it is in flight; otherwise 0.
-        ring_request: u64,
         /// Time of the completion before, if nothing came between; otherwise 0.
         ring_batch_ns: u64,
-        /// The request of an untimed `io_uring_enter`, which completed in it.
-        pair: GroupedCall,
-        /// 1 when `pair` is set.
-        paired: u8,
-        /// 1 when the call in flight submitted one request that completed in it.
-        ring_inline: u8,
-        /// 1 when the waiting records have a request of `ring_file`.
-        request_known: u8,
-        /// Zero.
-        padding_of_ring: u8,
-        /// Descriptor of that request.
-        request_fd: i32,
-        /// Flags that it asked for itself.
-        request_flags: u32,
-        /// Zero.
-        padding_of_lines: [u32; 5],
         /// Off CPU, not runnable.
         blocked_ns: u64,
         /// The part of `blocked_ns` in I/O wait.
@@ -326,8 +321,8 @@ shared! {
         preempted_ns: u64,
         /// Time when the totals were last sent.
         cpu_sent_ns: u64,
-        /// The io_uring request being submitted.
-        submitted_request: u64,
+        /// Zero.
+        padding_of_lines: [u64; 4],
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.
