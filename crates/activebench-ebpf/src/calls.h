@@ -74,15 +74,15 @@ static always_inline void note_second_file(struct task_state *state, struct task
 }
 
 /* Whether a call gives io_uring one request. */
-static always_inline int submits_one(u16 op, struct pt_regs *regs)
+static always_inline int submits_one(struct task_state *state, u16 op, struct pt_regs *regs)
 {
-	return op == OP_URING_ENTER && regs->si == 1;
+	return op == OP_URING_ENTER && regs->si == 1 && !state->narrow;
 }
 
 /* Whether the call before was a fast one of the same kind, on the same descriptor. */
 static always_inline int follows_fast(struct task_state *state, struct call_description *call, struct pt_regs *regs)
 {
-	return state->fast && (call->flags & CALL_PLAIN || submits_one(call->op, regs)) && (s32)regs->di == state->fd;
+	return state->fast && (call->flags & CALL_PLAIN || submits_one(state, call->op, regs)) && (s32)regs->di == state->fd;
 }
 
 /* Whether the entry need not be timed: that call ended in this tick, and this one is not of the sample. */
@@ -92,12 +92,6 @@ static always_inline int goes_untimed(struct task_state *state, struct call_desc
 	       state->known_generation == fd_generation && state->exit_jiffies == bpf_jiffies64();
 }
 
-/* A mean in which the latest value counts for a quarter. */
-static always_inline void learn(u32 *mean, u32 value)
-{
-	*mean = *mean ? *mean - *mean / 4 + value / 4 : value;
-}
-
 /* Whether this timed call speaks for others, and how long the thread was away since the last. */
 static always_inline void draw_sample(struct task_state *state, struct call_description *call, struct pt_regs *regs,
 				      u64 now)
@@ -105,7 +99,7 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 	u32 between = now - state->exit_ns;
 
 	state->stands_for = 1;
-	if (!follows_fast(state, call, regs) || between > FAST_NS)
+	if ((!follows_fast(state, call, regs) && !follows_pair(state, call, regs)) || between > FAST_NS)
 		return;
 	learn(&state->between_ns, between);
 	if (state->untimed_left)
@@ -201,8 +195,12 @@ int sys_enter(u64 *context)
 		state->ring_inline = 0;
 		return 0;
 	}
+	if (call && enters_pair(state, call, regs))
+		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, now);
 	state->in_kernel = ENTERED_TIMED;
 	state->op = 0;
 	state->submitted_kind = FILE_OTHER;
@@ -219,6 +217,7 @@ int sys_enter(u64 *context)
 		state->undecoded = UNDECODED_32_BIT + 1;
 	if (!call || !call->op) {
 		state->fast = 0;
+		state->aio_stage = 0;
 		return 0;
 	}
 	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2, narrow))) {
@@ -226,6 +225,10 @@ int sys_enter(u64 *context)
 		return 0;
 	}
 	draw_sample(state, call, regs, now);
+	if (call->op == OP_IO_GETEVENTS && state->aio_stage == AIO_TIMED && regs->di == state->aio_context)
+		learn(&state->aio_gap_ns, now - state->exit_ns);
+	else
+		state->aio_stage = 0;
 	state->op = call->op;
 	state->call_flags = call->flags;
 	state->start_ns = now;
@@ -344,7 +347,7 @@ static always_inline int joins_group(struct task_state *state, struct pt_regs *r
 	u32 calls = state->grouped;
 	struct call_group *group;
 
-	if (state->in_kernel != ENTERED_UNTIMED || !state->groupable || state->cached_pages ||
+	if (state->in_kernel != ENTERED_UNTIMED || state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS || !state->groupable || state->cached_pages ||
 	    state->exit_jiffies != bpf_jiffies64())
 		return 0;
 	group = group_at(state, state->group_place);
@@ -392,11 +395,13 @@ int sys_exit(u64 *context)
 	struct call_record *record;
 	u64 now, step;
 
-	if (!state || joins_group(state, regs, returned))
+	if (!state || joins_group(state, regs, returned) || leaves_pair(state, returned))
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
 	task = bpf_get_current_task_btf();
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, state->start_ns);
 	if (state->paired)
 		settle_pair(state, task, now);
 	if (state->arguments_later && state->ring_request)
@@ -415,7 +420,12 @@ int sys_exit(u64 *context)
 	/* A 32-bit call cannot return the position: it is put into memory. */
 	if (state->narrow && state->op == OP_LSEEK && !returned && state->file_kind != FILE_OTHER)
 		returned = READ_FIELD((struct file *)state->known_file, f_pos);
-	if (state->arguments_later && state->op == OP_URING_ENTER) {
+	if (state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS) {
+		/* As at the entry, also where that went untimed. */
+		state->offset = -1;
+		state->requested = state->op == OP_IO_SUBMIT ? state->requested : 0;
+		state->fd = -1;
+	} else if (state->arguments_later && state->op == OP_URING_ENTER) {
 		state->requested = regs->si;
 	} else if (state->arguments_later) {
 		state->requested = regs->dx;
@@ -479,6 +489,8 @@ int sys_exit(u64 *context)
 		send_name(state, task, now, returned);
 	if (state->call_flags & CALL_TWO_FILES && state->second.op)
 		add_async(state, &state->second, now, returned);
+	if (state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS)
+		learn_pair(state, regs, now, returned);
 	if (state->op == OP_IO_SUBMIT)
 		settle_iocbs(state, task, returned);
 	if (state->op == OP_IO_GETEVENTS && returned > 0)

@@ -81,7 +81,7 @@ struct {
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
 const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
-const volatile u32 look_every_caller_up = 0; /* as where addresses of registers are not constant */
+const volatile u32 look_every_caller_up = 0; /* as where stacks do not name their thread */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
 u64 fd_generation;

@@ -70,7 +70,7 @@ struct call_record {
 	u32 tgid;
 	u32 open_flags;
 	u32 storage_read_bytes;
-	u32 cached_pages;
+	u32 cached_pages; /* PAIR_MARK: see add_pair() */
 	s32 fd;
 	u16 op;
 	u8 file_kind;
@@ -99,6 +99,8 @@ struct call_group {
 	struct grouped_call calls[GROUP_CALLS];
 };
 
+/* A request of libaio stands for the io_submit before it and the io_getevents that collected it too. */
+#define PAIR_MARK 0xffffffff
 #define GROUP_MARK (1ull << 63)
 enum { GROUP_COUNT_SHIFT = 60 };
 
@@ -432,7 +434,16 @@ struct task_state {
 	u64 preempted_ns;
 	u64 cpu_sent_ns; /* when the totals were last sent */
 	/* All before the records fills whole lines, so that no two threads share one. */
-	u64 padding_of_lines[4];
+	/* Pairs of an io_submit of one request and an io_getevents that returned one event: on which
+	 * context, when the last one ended, and how long the thread is away between the two calls, and
+	 * how long the second takes. */
+	u64 aio_context;
+	u64 aio_pair_ns;
+	u32 aio_gap_ns;
+	u32 aio_events_ns;
+	u8 aio_stage;
+	u8 aio_stands_for; /* the requests that the call in flight collects */
+	u8 padding_of_lines[6];
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
@@ -447,6 +458,8 @@ struct async_key {
 	u32 padding;
 };
 
+/* Of task_state.aio_stage: after a fast pair, after a timed first call, after an untimed one. */
+enum { AIO_READY = 1, AIO_TIMED = 2, AIO_HALF = 3 };
 /* Of task_state.in_kernel. */
 enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2 };
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3 };

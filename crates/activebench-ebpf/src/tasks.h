@@ -186,6 +186,8 @@ int sched_process_exit(u64 *context)
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, now);
 	if (state->paired)
 		settle_pair(state, task, now);
 	flush_calls(state);
@@ -235,6 +237,8 @@ int sched_switch(u64 *context)
 			u64 now = bpf_ktime_get_ns();
 
 			account(state, now);
+			if (state->aio_stage == AIO_HALF)
+				settle_half(state, now);
 			if (state->paired)
 				settle_pair(state, previous, now);
 			state->fast = 0;

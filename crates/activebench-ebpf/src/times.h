@@ -5,6 +5,12 @@
 
 #include "call_records.h"
 
+/* A mean in which the latest value counts for a quarter. */
+static always_inline void learn(u32 *mean, u32 value)
+{
+	*mean = *mean ? *mean - *mean / 4 + value / 4 : value;
+}
+
 /* Ends a time off the CPU. */
 static always_inline void came_back(struct task_state *state, u64 now)
 {

@@ -47,7 +47,7 @@ pub fn add_calls(mut records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> 
         let first_word = records.first_chunk().map(|word| u64::from_ne_bytes(*word))?;
         records = if first_word & GROUP_MARK == 0 {
             let (call, rest) = CallRecord::split_from(records)?;
-            calls.push(call);
+            call.add_to(calls);
             models.learn(call);
             rest
         } else {
@@ -59,6 +59,55 @@ pub fn add_calls(mut records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> 
         };
     }
     Some(())
+}
+
+/// In `cached_pages` of a request of libaio: the record stands for two calls too.
+const PAIR_MARK: u32 = u32::MAX;
+/// Codes of `activebench_model::call::Op`: of `io_submit` and of `io_getevents`.
+const OP_IO_SUBMIT: u16 = 29;
+const OP_IO_GETEVENTS: u16 = 32;
+
+impl CallRecord {
+    /// Adds the call of the record; that of a request of libaio may stand for the `io_submit` of one request before it
+    /// and for the `io_getevents` that collected it, too.
+    fn add_to(self, calls: &mut Vec<CallRecord>) {
+        if self.cached_pages != PAIR_MARK {
+            return calls.push(self);
+        }
+        let (in_calls_ns, gap_ns, events_ns) = (self.cpu_ns >> 32, self.cpu_ns >> 16 & 0xffff, self.cpu_ns & 0xffff);
+        let call = CallRecord {
+            ino: 0,
+            offset: -1,
+            requested: 0,
+            returned: 1,
+            s_dev: 0,
+            open_flags: 0,
+            storage_read_bytes: 0,
+            cached_pages: 0,
+            fd: -1,
+            file_kind: 0,
+            ..self
+        };
+        let submission_ns = in_calls_ns.saturating_sub(gap_ns + events_ns);
+        let submitted_ns = self.end_ns.saturating_sub(in_calls_ns);
+        calls.push(CallRecord {
+            start_ns: submitted_ns,
+            end_ns: submitted_ns.saturating_add(submission_ns).min(self.end_ns),
+            op: OP_IO_SUBMIT,
+            requested: 1,
+            cpu_ns: submission_ns,
+            storage_read_bytes: self.storage_read_bytes,
+            ..call
+        });
+        calls.push(CallRecord {
+            start_ns: self.end_ns.saturating_sub(events_ns),
+            op: OP_IO_GETEVENTS,
+            cpu_ns: events_ns,
+            user_before_ns: gap_ns,
+            ..call
+        });
+        calls.push(CallRecord { cpu_ns: 0, user_before_ns: 0, storage_read_bytes: 0, cached_pages: 0, ..self });
+    }
 }
 
 impl CallGroup {
@@ -93,8 +142,8 @@ impl CallGroup {
         let model = if self.is_of_requests() { models.enter? } else { models.any? };
         for GroupedCall { offset_and_op, requested, returned } in self.calls.into_iter().take(left) {
             left -= 1;
-            let end_ns = if left == 0 { last_end_ns } else { end_before_ns + u64::from(self.step_ns) };
-            let start_ns = end_ns.min(end_before_ns + u64::from(self.user_ns));
+            let end_ns = if left == 0 { last_end_ns } else { end_before_ns.saturating_add(u64::from(self.step_ns)) };
+            let start_ns = end_ns.min(end_before_ns.saturating_add(u64::from(self.user_ns)));
             // They were not timed. Reads from storage count for the last call alone.
             let untimed = |model: CallRecord| CallRecord {
                 start_ns,
@@ -117,7 +166,7 @@ impl CallGroup {
             if self.is_of_requests() {
                 let request = moved(untimed(models.request?));
                 // Behind the entry of its call, so that it sorts behind it.
-                calls.push(CallRecord { start_ns: end_ns.min(start_ns + 1), ..request });
+                calls.push(CallRecord { start_ns: end_ns.min(start_ns.saturating_add(1)), ..request });
                 (call.requested, call.returned) = (1, 1);
             } else {
                 call = moved(call);
@@ -209,6 +258,26 @@ mod tests {
         for before in [&enter, &request] {
             assert_eq!(add_calls(&[bytes_of(before), bytes_of(&group)].concat(), &mut calls), None);
         }
+    }
+
+    #[test]
+    fn a_request_of_libaio_stands_for_the_calls_around_it() {
+        let mut request = CallRecord { op: 33, start_ns: 500, end_ns: 9000, stands_for: 0, returned: 7, ..call() };
+        (request.cpu_ns, request.user_before_ns) = (1000 << 32 | 100 << 16 | 50, 300);
+        (request.cached_pages, request.storage_read_bytes) = (PAIR_MARK, 512);
+        let mut calls = Vec::new();
+        add_calls(bytes_of(&request), &mut calls).expect("whole");
+        let seen: Vec<_> =
+            calls.iter().map(|call| (call.op, call.start_ns, call.end_ns, call.requested, call.returned)).collect();
+        assert_eq!(seen, [(29, 8000, 8850, 1, 1), (32, 8950, 9000, 0, 1), (33, 500, 9000, request.requested, 7)]);
+        let times: Vec<_> =
+            calls.iter().map(|call| (call.user_before_ns, call.cpu_ns, call.storage_read_bytes)).collect();
+        assert_eq!(times, [(300, 850, 512), (100, 50, 0), (0, 0, 0)]);
+        assert!(calls.iter().all(|call| call.cached_pages == 0 && call.stands_for == 0 && call.tid == 3));
+        assert_eq!(calls.iter().map(|call| (call.ino, call.fd)).collect::<Vec<_>>(), [(0, -1), (0, -1), (7, 5)]);
+        // Whatever the times are, no call ends before it starts.
+        (request.cpu_ns, request.end_ns) = (u64::MAX, 10);
+        add_calls(bytes_of(&request), &mut calls).expect("whole");
     }
 
     #[test]

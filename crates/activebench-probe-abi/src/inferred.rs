@@ -75,6 +75,24 @@ impl CallRecord {
         })
     }
 
+    /// Returns the `io_submit` of one request that a thread made last and that was not recorded yet.
+    pub fn unsent_submission(thread: &TaskState) -> Option<Self> {
+        const UNTIMED_ONE: u8 = 3;
+        (thread.aio_stage == UNTIMED_ONE).then_some(Self {
+            op: 29,
+            ino: 0,
+            s_dev: 0,
+            file_kind: 0,
+            open_flags: 0,
+            fd: -1,
+            offset: -1,
+            requested: 1,
+            returned: 1,
+            stands_for: 0,
+            ..Self::inferred_from_async(&thread.second)
+        })
+    }
+
     /// Infers the end of a libaio request whose event no call was seen to collect. The record has the requested bytes
     /// as its result, and ends when it started.
     pub fn inferred_from_async(call: &AsyncCall) -> Self {

@@ -321,8 +321,20 @@ shared! {
         preempted_ns: u64,
         /// Time when the totals were last sent.
         cpu_sent_ns: u64,
+        /// Context of the last `io_submit` of one request.
+        aio_context: u64,
+        /// End of the last pair of `io_submit` and `io_getevents` on that context.
+        aio_pair_ns: u64,
+        /// Running mean of the time between the two calls.
+        aio_gap_ns: u32,
+        /// Running mean of the duration of the second.
+        aio_events_ns: u32,
+        /// 1 after a fast pair, 2 after a timed `io_submit`, 3 after an untimed one that has no record yet.
+        aio_stage: u8,
+        /// Number of requests that those which the call in flight collects represent.
+        aio_stands_for: u8,
         /// Zero.
-        padding_of_lines: [u64; 4],
+        padding_of_lines: [u8; 6],
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.

@@ -180,8 +180,9 @@ impl RecordStore {
             records.extend_from_slice(bytes_of(&group.finished_by(thread)));
         }
         self.take_calls(&records, live);
-        if let Some(request) = CallRecord::unsent_request(thread) {
-            self.take_calls(bytes_of(&request), live);
+        let unsent = [CallRecord::unsent_request(thread), CallRecord::unsent_submission(thread)];
+        for call in unsent.iter().flatten() {
+            self.take_calls(bytes_of(call), live);
         }
     }
 

@@ -118,6 +118,21 @@ fn requests_of_io_uring_are_seen_once_each_with_what_they_asked_for_and_got() {
         let of_op = (0..2000).map(single).filter(|(of, _)| *of == op);
         assert_eq!(calls.sorted_on("single", op), sorted(of_op.map(|(_, figures)| figures)), "{op}");
     }
+    // The same through libaio, some of it collected by the call behind the next submission.
+    let pair = |index: i64| match index % 8 {
+        3 => ("aio_read", [index * unit, 1 + index, 0]),
+        7 => ("aio_write", [index * unit, 1 + index, -14]),
+        _ => ("aio_write", [index * unit, 1 + index, 1 + index]),
+    };
+    for op in ["aio_read", "aio_write"] {
+        let of_op = (0..2000).map(pair).filter(|(of, _)| *of == op);
+        assert_eq!(calls.sorted_on("pairs", op), sorted(of_op.map(|(_, figures)| figures)), "{op}");
+    }
+    let of_call = |op: &str| calls.calls.iter().filter(|call| call["op"] == op).count();
+    assert_eq!(of_call("io_submit"), 2000);
+    let events = calls.calls.iter().filter(|call| call["op"] == "io_getevents");
+    let collected: i64 = events.map(|call| call["returned"].parse::<i64>().expect("a number")).sum();
+    assert_eq!(collected, 2000);
     let lengths = |from: i64, to: i64| (from..to).map(|index| 1 + index % 1000);
     let deep = lengths(0, 4000).map(|length| [0, length, 0]).chain(lengths(4000, 4020).map(|length| [0, length, -125]));
     assert_eq!(calls.sorted_on("deep", "uring_read"), sorted(deep));

@@ -1,4 +1,4 @@
-//! Requests of io_uring that an observer could confuse or overlook: thousands in flight at once, of which some are
+//! Requests of io_uring and libaio that an observer could confuse or overlook: thousands in flight at once, of which some are
 //! cancelled; failing and linked ones; ones without a completion entry; ones that complete in the call that submits
 //! them, and ones that do not.
 
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::check;
+use super::lists::{Iocb, write_request};
 
 /// `io_uring_setup`, `io_uring_enter` and `io_uring_register` have these numbers on every architecture.
 const SETUP: libc::c_long = 425;
@@ -155,6 +156,39 @@ impl Ring {
     }
 }
 
+/// Requests of libaio, of which a few are in flight while the next is submitted and the first is collected.
+fn pairs(file: &File, address: u64) -> io::Result<()> {
+    const IN_FLIGHT: usize = 3;
+    let mut context: libc::c_ulong = 0;
+    // SAFETY: the kernel writes the context.
+    check(unsafe { libc::syscall(libc::SYS_io_setup, 64, &raw mut context) } as isize)?;
+    let mut requests: Vec<Iocb> = (0..SINGLE)
+        .map(|index| {
+            let bad = index % 8 == 7;
+            let opcode = u64::from(index % 8 != 3);
+            write_request(opcode, file, if bad { 8 } else { address }, 1 + index, index * 4096)
+        })
+        .collect();
+    let mut events = [[0_u64; 4]; IN_FLIGHT + 1];
+    let mut collected = 0;
+    for (index, request) in requests.iter_mut().enumerate() {
+        let list = [std::ptr::from_mut(request)];
+        // SAFETY: one request, whose memory lives until it is collected.
+        check(unsafe { libc::syscall(libc::SYS_io_submit, context, 1, list.as_ptr()) } as isize)?;
+        // Now and then all that there are.
+        let most = if index % 50 == 49 { events.len() } else { usize::from(index >= IN_FLIGHT) };
+        // SAFETY: room for as many events.
+        let got = unsafe { libc::syscall(libc::SYS_io_getevents, context, 0, most, events.as_mut_ptr(), 0) };
+        collected += check(got as isize)?;
+    }
+    while collected < SINGLE as isize {
+        // SAFETY: as above.
+        let got = unsafe { libc::syscall(libc::SYS_io_getevents, context, 1, events.len(), events.as_mut_ptr(), 0) };
+        collected += check(got as isize)?;
+    }
+    Ok(())
+}
+
 /// Makes each kind of request on a file of its own in the folder.
 pub(super) fn run(folder: &Path) -> io::Result<()> {
     let file = |name: &str| -> io::Result<File> {
@@ -187,6 +221,8 @@ pub(super) fn run(folder: &Path) -> io::Result<()> {
         ring.enter(0)?;
         ring.collect_all(1)?;
     }
+
+    pairs(&file("pairs")?, address)?;
 
     // Thousands in flight: reads of an empty pipe.
     let pipe = folder.join("deep");
