@@ -277,7 +277,8 @@ static never_inline int add_async(struct task_state *state, struct async_call *c
 {
 	struct call_record *record = next_record(state);
 
-	record->start_ns = call->start_ns;
+	/* A start that is an estimate may be later. */
+	record->start_ns = call->start_ns < end_ns ? call->start_ns : end_ns;
 	record->end_ns = end_ns;
 	record->ino = call->ino;
 	record->offset = call->offset;

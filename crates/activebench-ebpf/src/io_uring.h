@@ -268,7 +268,7 @@ int io_uring_submit_sqe(u64 *context)
 
 /*
  * The request of an untimed call that did not complete in it was submitted in it, and it did not
- * leave the CPU: what is more than such calls take was before it, in user mode.
+ * leave the CPU: what is more than such calls take was before it, in user mode. It did not start later than now.
  */
 static never_inline int correct_start(struct task_state *state, u64 now)
 {
@@ -276,8 +276,12 @@ static never_inline int correct_start(struct task_state *state, u64 now)
 	struct async_call *call = find_request(state->ring_request, 0, &slot);
 	u64 earliest = now - SLOW_STEPS * (u64)state->step_ns;
 
-	if (call && call->start_ns < earliest)
+	if (!call)
+		return 0;
+	if (call->start_ns < earliest)
 		call->start_ns = earliest;
+	else if (call->start_ns > now)
+		call->start_ns = now;
 	return 0;
 }
 

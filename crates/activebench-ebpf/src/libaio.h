@@ -360,7 +360,7 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	struct call_record *record = next_record(state);
 	u64 read_bytes = task->ioac.read_bytes;
 
-	record->start_ns = call->start_ns;
+	record->start_ns = call->start_ns < now ? call->start_ns : now;
 	record->end_ns = now;
 	record->ino = call->ino;
 	record->offset = call->offset;
