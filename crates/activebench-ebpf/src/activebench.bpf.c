@@ -4,7 +4,6 @@
  * BTF tracepoints only: they load where kprobes and fentry do not.
  */
 #include "tasks.h"
-#include "io_uring.h"
 #include "block.h"
 #include "page_cache.h"
 

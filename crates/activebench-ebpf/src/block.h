@@ -140,8 +140,7 @@ static never_inline int owner_by_ring(struct task_struct *task, struct task_stat
 
 	if (!task || !state || !ino || !s_dev || !kind)
 		return 0;
-	request = (void *)(state->submitted_kind == FILE_OF_REQUEST ? state->submitted_request
-								     : request_of_worker(task));
+	request = (void *)(state->ring_request ? state->ring_request : request_of_worker(task));
 	file = request ? READ_FIELD(request, file) : NULL;
 	if (!file)
 		return 0;
@@ -205,7 +204,7 @@ static always_inline void name_file(struct block_record *record, struct bio *bio
 		set_file(record, state->ino, state->s_dev, state->file_kind);
 	} else if (state && owner_by_ring(task, state, &ino, &s_dev, &kind)) {
 		set_file(record, ino, s_dev, kind);
-	} else if (state && state->submitted_kind != FILE_OTHER && state->submitted_kind != FILE_OF_REQUEST) {
+	} else if (state && state->submitted_kind != FILE_OTHER) {
 		set_file(record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
 	} else if ((state || task->flags & PF_KTHREAD) && owner_by_request(bio, &ino, &s_dev, &kind, !state)) {
 		set_file(record, ino, s_dev, kind);

@@ -146,6 +146,7 @@ static always_inline u32 account_batch(struct task_state *state)
 	state->estimated = 0;
 	state->in_groups = 0;
 	state->groupable = 0;
+	state->request_known = 0;
 	state->batch.record_class = CLASS_CALLS;
 	return calls;
 }
@@ -189,6 +190,14 @@ static always_inline struct call_group *group_at(struct task_state *state, u32 p
 	return (void *)&state->records[place & (CALL_BATCH - 1)];
 }
 
+/* Whether a member of a group is a request of io_uring, which stands for two calls. */
+static always_inline int is_request(u64 offset_and_op)
+{
+	u8 op = offset_and_op;
+
+	return op >= OP_URING_READ && op <= OP_URING_OTHER;
+}
+
 /* How many times as long as those before it a call may take before it counts as slow. */
 enum { SLOW_STEPS = 2 };
 
@@ -202,6 +211,7 @@ static never_inline u64 close_group(struct task_state *state, struct call_group 
 {
 	u64 passed = end_ns - state->last_ns;
 	u32 calls = state->grouped;
+	u32 records = is_request(group->calls[0].offset_and_op) ? 2 * calls : calls;
 	u64 mean = calls ? passed / calls : 0;
 	u64 step = mean < SLOW_STEPS * (u64)state->step_ns ? mean : state->step_ns;
 	u64 user;
@@ -217,8 +227,8 @@ static never_inline u64 close_group(struct task_state *state, struct call_group 
 	state->last_ns = end_ns;
 	state->exit_ns = end_ns;
 	state->grouped = 0;
-	state->in_groups += calls - 1;
-	state->estimated += calls;
+	state->in_groups += records - 1;
+	state->estimated += records;
 	if (++state->batch.count >= CALL_BATCH)
 		flush_full_batch(state);
 	return mean;
@@ -267,7 +277,8 @@ static never_inline int add_async(struct task_state *state, struct async_call *c
 {
 	struct call_record *record = next_record(state);
 
-	record->start_ns = call->start_ns;
+	/* A start that is an estimate may be later. */
+	record->start_ns = call->start_ns < end_ns ? call->start_ns : end_ns;
 	record->end_ns = end_ns;
 	record->ino = call->ino;
 	record->offset = call->offset;
@@ -284,7 +295,8 @@ static never_inline int add_async(struct task_state *state, struct async_call *c
 	record->fd = call->fd;
 	record->op = call->op;
 	record->file_kind = call->file_kind;
-	record->stands_for = 1;
+	record->stands_for = call->stands_for;
+	state->estimated += !call->stands_for;
 	record_is_filled(state);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #ifndef ACTIVEBENCH_CALLS_H
 #define ACTIVEBENCH_CALLS_H
 
-#include "libaio.h"
+#include "io_uring.h"
 
 static never_inline u64 narrow_argument(struct pt_regs *regs, u8 number)
 {
@@ -36,56 +36,6 @@ static never_inline u64 argument(struct pt_regs *regs, u8 number, u8 narrow)
 	return 0;
 }
 
-/* Ends a time off the CPU. */
-static always_inline void came_back(struct task_state *state, u64 now)
-{
-	u64 passed = now - state->last_ns;
-
-	if (state->off_cpu == OFF_PREEMPTED)
-		state->preempted_ns += passed;
-	else
-		state->blocked_ns += passed;
-	if (state->off_cpu == OFF_IOWAIT)
-		state->iowait_ns += passed;
-	state->off_cpu = ON_CPU;
-	state->last_ns = now;
-}
-
-/* Ends the time between calls of a call whose entry was not timed: it takes as long as it does
- * before those that are, and not longer than there was time. */
-static always_inline void settle_entry(struct task_state *state, u64 now)
-{
-	u64 passed = now - state->last_ns;
-
-	if (passed > state->between_ns)
-		passed = state->between_ns;
-	state->user_ns += passed;
-	state->last_ns += passed;
-	state->start_ns = state->last_ns;
-	state->kernel_at_start_ns = state->kernel_ns;
-	state->in_kernel = ENTERED_TIMED;
-}
-
-/* Adds the time since the last change of mode; the task is on a CPU. */
-static always_inline void account(struct task_state *state, u64 now)
-{
-	u64 passed;
-
-	/* Some machines hide what a few processes do from tracers, also that they made way for us. */
-	if (state->off_cpu != ON_CPU)
-		came_back(state, now);
-	if (state->grouped)
-		settle_group(state, now);
-	if (state->in_kernel == ENTERED_UNTIMED)
-		settle_entry(state, now);
-	passed = now - state->last_ns;
-	if (state->in_kernel)
-		state->kernel_ns += passed;
-	else
-		state->user_ns += passed;
-	state->last_ns = now;
-}
-
 /* An offset that is given by address; -1, the file position, without one. */
 static always_inline s64 pointed_offset(s64 address, u8 bytes)
 {
@@ -109,6 +59,7 @@ static always_inline void note_second_file(struct task_state *state, struct task
 	resolve(state, task, fd);
 	if (state->file_kind == FILE_OTHER)
 		return;
+	state->second.stands_for = 1;
 	state->second.start_ns = state->start_ns;
 	state->second.requested = state->requested;
 	state->second.tid = task->pid;
@@ -122,10 +73,16 @@ static always_inline void note_second_file(struct task_state *state, struct task
 	state->second.offset = offset == -1 ? READ_FIELD((struct file *)state->known_file, f_pos) : offset;
 }
 
+/* Whether a call gives io_uring one request. */
+static always_inline int submits_one(struct task_state *state, u16 op, struct pt_regs *regs)
+{
+	return op == OP_URING_ENTER && regs->si == 1 && !state->narrow;
+}
+
 /* Whether the call before was a fast one of the same kind, on the same descriptor. */
 static always_inline int follows_fast(struct task_state *state, struct call_description *call, struct pt_regs *regs)
 {
-	return state->fast && call->flags & CALL_PLAIN && (s32)regs->di == state->fd;
+	return state->fast && (call->flags & CALL_PLAIN || submits_one(state, call->op, regs)) && (s32)regs->di == state->fd;
 }
 
 /* Whether the entry need not be timed: that call ended in this tick, and this one is not of the sample. */
@@ -135,12 +92,6 @@ static always_inline int goes_untimed(struct task_state *state, struct call_desc
 	       state->known_generation == fd_generation && state->exit_jiffies == bpf_jiffies64();
 }
 
-/* A mean in which the latest value counts for a quarter. */
-static always_inline void learn(u32 *mean, u32 value)
-{
-	*mean = *mean ? *mean - *mean / 4 + value / 4 : value;
-}
-
 /* Whether this timed call speaks for others, and how long the thread was away since the last. */
 static always_inline void draw_sample(struct task_state *state, struct call_description *call, struct pt_regs *regs,
 				      u64 now)
@@ -148,7 +99,7 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 	u32 between = now - state->exit_ns;
 
 	state->stands_for = 1;
-	if (!follows_fast(state, call, regs) || between > FAST_NS)
+	if ((!follows_fast(state, call, regs) && !follows_pair(state, call, regs)) || between > FAST_NS)
 		return;
 	learn(&state->between_ns, between);
 	if (state->untimed_left)
@@ -222,7 +173,7 @@ SEC("tp_btf/sys_enter")
 int sys_enter(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
-	struct task_state *state = state_of_caller(regs);
+	struct task_state *state = state_of_stack(regs);
 	struct task_struct *task;
 	struct call_description *call;
 	u32 number = context[1];
@@ -240,15 +191,23 @@ int sys_enter(u64 *context)
 		state->arguments_later = 1;
 		state->stands_for = 0;
 		state->cached_pages = 0;
+		state->ring_request = 0;
+		state->ring_inline = 0;
 		return 0;
 	}
+	if (call && enters_pair(state, call, regs))
+		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, now);
 	state->in_kernel = ENTERED_TIMED;
 	state->op = 0;
 	state->submitted_kind = FILE_OTHER;
 	state->arguments_later = 0;
 	state->vectors_unread = 0;
+	state->ring_request = 0;
+	state->ring_inline = 0;
 	task = bpf_get_current_task_btf();
 	number = described_number(state, task, number);
 	narrow = state->narrow;
@@ -258,6 +217,7 @@ int sys_enter(u64 *context)
 		state->undecoded = UNDECODED_32_BIT + 1;
 	if (!call || !call->op) {
 		state->fast = 0;
+		state->aio_stage = 0;
 		return 0;
 	}
 	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2, narrow))) {
@@ -265,6 +225,10 @@ int sys_enter(u64 *context)
 		return 0;
 	}
 	draw_sample(state, call, regs, now);
+	if (call->op == OP_IO_GETEVENTS && state->aio_stage == AIO_TIMED && regs->di == state->aio_context)
+		learn(&state->aio_gap_ns, now - state->exit_ns);
+	else
+		state->aio_stage = 0;
 	state->op = call->op;
 	state->call_flags = call->flags;
 	state->start_ns = now;
@@ -317,7 +281,7 @@ int sys_enter(u64 *context)
 		if (call->op == OP_IO_SUBMIT) {
 			if (narrow)
 				state->requested = (s32)state->requested;
-			submit_iocbs(state);
+			submit_iocbs(state, task);
 		}
 	}
 	return 0;
@@ -383,18 +347,25 @@ static always_inline int joins_group(struct task_state *state, struct pt_regs *r
 	u32 calls = state->grouped;
 	struct call_group *group;
 
-	if (state->in_kernel != ENTERED_UNTIMED || !state->groupable || state->cached_pages ||
+	if (state->in_kernel != ENTERED_UNTIMED || state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS || !state->groupable || state->cached_pages ||
 	    state->exit_jiffies != bpf_jiffies64())
-		return 0;
-	if (state->call_flags & CALL_FILE_POSITION)
-		offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
-	if (offset >> 55 || requested >> 32 || returned != (s32)returned)
 		return 0;
 	group = group_at(state, state->group_place);
 	calls &= GROUP_MARGIN - 1;
-	group->calls[calls].offset_and_op = offset << 8 | state->op;
-	group->calls[calls].requested = requested;
-	group->calls[calls].returned = returned;
+	if (state->op == OP_URING_ENTER) {
+		if (!state->paired || !state->request_known || returned != 1)
+			return 0;
+		group->calls[calls] = state->pair;
+		state->paired = 0;
+	} else {
+		if (state->call_flags & CALL_FILE_POSITION)
+			offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
+		if (offset >> 55 || requested >> 32 || returned != (s32)returned)
+			return 0;
+		group->calls[calls].offset_and_op = offset << 8 | state->op;
+		group->calls[calls].requested = requested;
+		group->calls[calls].returned = returned;
+	}
 	state->grouped = calls + 1;
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->op = 0;
@@ -418,16 +389,23 @@ SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
-	struct task_state *state = state_of_caller(regs);
+	struct task_state *state = state_of_stack(regs);
 	struct task_struct *task;
 	s64 returned = context[1];
 	struct call_record *record;
 	u64 now, step;
 
-	if (!state || joins_group(state, regs, returned))
+	if (!state || joins_group(state, regs, returned) || leaves_pair(state, returned))
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
+	task = bpf_get_current_task_btf();
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, state->start_ns);
+	if (state->paired)
+		settle_pair(state, task, now);
+	if (state->arguments_later && state->ring_request)
+		correct_start(state, now);
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->submitted_kind = FILE_OTHER;
 	if (state->undecoded) {
@@ -437,13 +415,19 @@ int sys_exit(u64 *context)
 	}
 	if (!state->op)
 		return 0;
-	task = bpf_get_current_task_btf();
 	if (state->vectors_unread && returned > 0)
 		vectors_again(state, regs);
 	/* A 32-bit call cannot return the position: it is put into memory. */
 	if (state->narrow && state->op == OP_LSEEK && !returned && state->file_kind != FILE_OTHER)
 		returned = READ_FIELD((struct file *)state->known_file, f_pos);
-	if (state->arguments_later) {
+	if (state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS) {
+		/* As at the entry, also where that went untimed. */
+		state->offset = -1;
+		state->requested = state->op == OP_IO_SUBMIT ? state->requested : 0;
+		state->fd = -1;
+	} else if (state->arguments_later && state->op == OP_URING_ENTER) {
+		state->requested = regs->si;
+	} else if (state->arguments_later) {
 		state->requested = regs->dx;
 		state->offset = regs->r10;
 		state->positioned = !(state->call_flags & CALL_FILE_POSITION);
@@ -485,12 +469,14 @@ int sys_exit(u64 *context)
 	state->user_at_record_ns = state->user_ns;
 	record_is_filled(state);
 	step = now - state->exit_ns;
-	state->fast = !time_every_call && state->call_flags & CALL_PLAIN && state->file_kind == FILE_REGULAR &&
-		      step < FAST_NS;
+	state->fast = !time_every_call && step < FAST_NS &&
+		      (state->op == OP_URING_ENTER ? state->ring_inline && returned == 1
+						   : state->call_flags & CALL_PLAIN && state->file_kind == FILE_REGULAR);
 	if (state->fast)
 		learn(&state->step_ns, step);
 	/* Past the page cache it may read from storage without a sign of it. */
-	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count;
+	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count &&
+			   (state->op != OP_URING_ENTER || state->request_known);
 	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();
@@ -503,10 +489,12 @@ int sys_exit(u64 *context)
 		send_name(state, task, now, returned);
 	if (state->call_flags & CALL_TWO_FILES && state->second.op)
 		add_async(state, &state->second, now, returned);
+	if (state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS)
+		learn_pair(state, regs, now, returned);
 	if (state->op == OP_IO_SUBMIT)
-		settle_iocbs(state, returned);
+		settle_iocbs(state, task, returned);
 	if (state->op == OP_IO_GETEVENTS && returned > 0)
-		reap_iocbs(state, returned);
+		reap_iocbs(state, task, returned);
 	state->op = 0;
 	return 0;
 }

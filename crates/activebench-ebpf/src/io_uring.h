@@ -9,13 +9,6 @@
 
 #include "libaio.h"
 
-struct {
-	MAP_UINT(type, MAP_HASH);
-	MAP_UINT(max_entries, 65536);
-	MAP_TYPE(key, u64);
-	MAP_TYPE(value, struct async_call);
-} uring_pending SEC(".maps");
-
 /* `enum io_uring_op`, part of the ABI. */
 enum {
 	URING_READV = 1,
@@ -33,11 +26,17 @@ enum {
 	URING_WRITEV_FIXED = 61,
 	URING_LAST_KNOWN = 62, /* of Linux 6.18: what came later may move data */
 };
-enum { URING_FIXED_FILE = 1, URING_FSYNC_DATASYNC = 1 };
+/* Of a request: IOSQE_*, in the lowest byte of its flags. */
+enum { URING_FIXED_FILE = 1, URING_BUFFER_SELECT = 32, URING_SKIPS_ENTRY = 64 };
+enum { URING_FSYNC_DATASYNC = 1 };
+/* Of its `ki_flags`: its completion is polled for. */
+enum { URING_POLLED = 1 };
+/* Its length is what it says at its completion. */
+#define LENGTH_LATER (~0ull)
 
-static always_inline u16 op_of_uring(struct io_kiocb *request)
+static always_inline u16 op_of_uring(struct io_kiocb *request, u8 opcode)
 {
-	switch (READ_FIELD(request, opcode)) {
+	switch (opcode) {
 	case URING_READV:
 	case URING_READV_FIXED:
 	case URING_READ_FIXED:
@@ -54,7 +53,13 @@ static always_inline u16 op_of_uring(struct io_kiocb *request)
 	case URING_READ_MULTISHOT: return OP_URING_OTHER;
 	case URING_CLOSE: descriptors_changed(); return 0;
 	}
-	return READ_FIELD(request, opcode) > URING_LAST_KNOWN ? OP_URING_OTHER : 0;
+	return opcode > URING_LAST_KNOWN ? OP_URING_OTHER : 0;
+}
+
+/* Whether a request's length counts iovecs. */
+static always_inline int is_vectored(u8 opcode)
+{
+	return opcode == URING_READV || opcode == URING_WRITEV || opcode == URING_READV_FIXED || opcode == URING_WRITEV_FIXED;
 }
 
 /* Whether a request's iovecs are those of a 32-bit process. */
@@ -79,25 +84,20 @@ static always_inline u32 is_narrow(struct io_kiocb *request)
 }
 
 /* Bytes asked for, while the request still holds what the process wrote. */
-static always_inline u64 uring_length(struct task_state *state, struct io_kiocb *request)
+static never_inline u64 uring_length(struct task_state *state, struct io_kiocb *request)
 {
 	u32 length = READ_FIELD((struct io_rw *)request, len);
 	u64 of_call = state->requested;
 	u64 sum;
 
-	switch (READ_FIELD(request, opcode)) {
-	case URING_READV:
-	case URING_WRITEV:
-	case URING_READV_FIXED:
-	case URING_WRITEV_FIXED:
-		add_vectors(state, READ_FIELD((struct io_rw *)request, addr), length, is_narrow(request));
-		sum = state->requested;
-		/* Requests are submitted inside a call. */
-		state->requested = of_call;
-		state->vectors_unread = 0;
-		return sum;
-	}
-	return length;
+	if (!is_vectored(READ_FIELD(request, opcode)))
+		return length;
+	add_vectors(state, READ_FIELD((struct io_rw *)request, addr), length, is_narrow(request));
+	sum = state->requested;
+	/* Requests are submitted inside a call. */
+	state->requested = of_call;
+	state->vectors_unread = 0;
+	return sum;
 }
 
 /* The file of a request into the task's state, unless it is that of the request before. */
@@ -127,7 +127,8 @@ static never_inline int sample_uring(struct io_kiocb *request, struct task_struc
 	u8 opcode = READ_FIELD(request, opcode);
 	struct payload_write write = {
 		.at_ns = call->start_ns,
-		.requested = call->requested,
+		/* What is not known before the completion is what it says. */
+		.requested = call->requested == LENGTH_LATER ? READ_FIELD((struct io_rw *)request, len) : call->requested,
 		/* Also where the memory is registered, it is the process's own. */
 		.address = READ_FIELD((struct io_rw *)request, addr),
 		.tid = call->tid,
@@ -151,51 +152,109 @@ static never_inline int sample_uring(struct io_kiocb *request, struct task_struc
 	return 0;
 }
 
-static never_inline int submitted(struct io_kiocb *request)
+/* A request whose place was not released: nobody saw it complete. */
+static never_inline int count_unseen(void)
+{
+	count_made(CLASS_CALLS);
+	count_lost(CLASS_CALLS, 1);
+	return 0;
+}
+
+/* Keeps a request in the table: its place is taken. */
+static never_inline int submitted_besides(u64 address, struct async_call *call)
+{
+	struct async_slot *slot = NULL;
+	struct async_call *before = find_request(address, 0, &slot);
+
+	if (before) {
+		count_unseen();
+		forget_request(address, 0, slot);
+	}
+	slot = before ? take_slot(address, 0) : NULL;
+	if (slot)
+		slot->call = *call;
+	else
+		keep_besides(address, 0, call);
+	return 0;
+}
+
+/*
+ * When a request is submitted. In an io_uring_enter that goes untimed it takes as long up to there
+ * as it does before those that are timed; see correct_start().
+ */
+static always_inline u64 time_of_submission(struct task_state *state, struct async_call *call)
+{
+	if (state->in_kernel == ENTERED_UNTIMED && state->op == OP_URING_ENTER) {
+		call->stands_for = 0;
+		return state->last_ns + state->between_ns + state->grouped * (u64)state->step_ns;
+	}
+	state->ring_batch_ns = 0;
+	call->stands_for = state->op == OP_URING_ENTER && state->stands_for ? state->stands_for : 1;
+	return bpf_ktime_get_ns();
+}
+
+/* What is known of a request before it completes. */
+static always_inline void note_submission(struct task_state *state, struct io_kiocb *request, struct async_call *call,
+					  u16 op, u8 opcode, u8 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
-	struct async_call call = {};
-	struct file *file;
-	u64 key = (u64)request;
+	s32 fd = request->cqe.fd;
+
+	call->start_ns = time_of_submission(state, call);
+	call->tid = task->pid;
+	call->tgid = task->tgid;
+	/* A registered file has a number of its own, apart from the descriptors. */
+	call->fd = flags & URING_FIXED_FILE ? -2 - fd : fd;
+	call->op = op;
+	call->requested = 0;
+	if (op == OP_URING_READ || op == OP_URING_WRITE) {
+		call->requested = LENGTH_LATER;
+		/* What says so at the completion is the number of iovecs, or the length of a buffer. */
+		if (is_vectored(opcode) || flags & URING_BUFFER_SELECT)
+			call->requested = uring_length(state, request);
+	}
+	if (op == OP_URING_WRITE && payload_is_due(call->start_ns))
+		sample_uring(request, task, call);
+}
+
+/* `request` as the tracepoint has it: its fields are read without a helper. */
+static always_inline void submitted(struct io_kiocb *request, struct task_state *state)
+{
+	struct async_call *call;
+	struct async_slot *slot;
+	u64 address;
+	u8 opcode, flags;
+	u16 op;
 
 	if (!state)
-		return 0;
-	call.op = op_of_uring(request);
-	if (!call.op)
-		return 0;
-	if (call.op == OP_URING_READ || call.op == OP_URING_WRITE)
-		call.requested = uring_length(state, request);
-	/* Its bios, if it is issued here and now, carry this file's data. */
-	state->submitted_kind = FILE_OF_REQUEST;
-	state->submitted_request = key;
-	file = READ_FIELD(request, file);
-	if (file) {
-		resolve_request(state, file);
-		state->submitted_ino = state->ring_ino;
-		state->submitted_s_dev = state->ring_s_dev;
-		state->submitted_kind = state->ring_kind;
+		return;
+	opcode = request->opcode;
+	/* The lowest byte, whatever the size of all. */
+	flags = *(u8 *)&request->flags;
+	op = op_of_uring(request, opcode);
+	if (!op)
+		return;
+	/* Its completion is seen only if it fails. */
+	if (flags & URING_SKIPS_ENTRY) {
+		count_undecoded(UNDECODED_SKIPPED, 1);
+		return;
 	}
-	call.start_ns = bpf_ktime_get_ns();
-	call.tid = task->pid;
-	call.tgid = task->tgid;
-	call.fd = READ_FIELD(request, cqe.fd);
-	/* A registered file has a number of its own, apart from the descriptors. */
-	if (READ_FIELD(request, flags) & URING_FIXED_FILE)
-		call.fd = -2 - call.fd;
-	if (call.op == OP_URING_WRITE && payload_is_due(call.start_ns))
-		sample_uring(request, task, &call);
-	if (bpf_map_update_elem(&uring_pending, &key, &call, UPDATE_ANY)) {
-		count_made(CLASS_CALLS);
-		count_lost(CLASS_CALLS, 1);
-	}
-	return 0;
+	/* Its bios, if it is issued here and now, carry its file's data. */
+	state->ring_request = (u64)request;
+	/* As a number: the verifier does not calculate with addresses of the kernel. */
+	address = *(volatile u64 *)&state->ring_request;
+	slot = take_slot(address, 0);
+	/* The stack is short. */
+	call = slot ? &slot->call : &state->second;
+	note_submission(state, request, call, op, opcode, flags);
+	if (!slot)
+		submitted_besides(address, call);
 }
 
 SEC("tp_btf/io_uring_submit_req")
 int io_uring_submit_req(u64 *context)
 {
-	submitted((struct io_kiocb *)context[0]);
+	submitted((struct io_kiocb *)context[0], state_of_stack(context));
 	return 0;
 }
 
@@ -203,45 +262,157 @@ int io_uring_submit_req(u64 *context)
 SEC("tp_btf/io_uring_submit_sqe")
 int io_uring_submit_sqe(u64 *context)
 {
-	submitted((struct io_kiocb *)context[0]);
+	submitted((struct io_kiocb *)context[0], state_of_stack(context));
 	return 0;
 }
 
-static never_inline int completed(struct io_kiocb *request, s64 result)
+/*
+ * The request of an untimed call that did not complete in it was submitted in it, and it did not
+ * leave the CPU: what is more than such calls take was before it, in user mode. It did not start later than now.
+ */
+static never_inline int correct_start(struct task_state *state, u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state;
-	struct async_call *call;
-	struct file *file;
-	u64 key = (u64)request;
+	struct async_slot *slot = NULL;
+	struct async_call *call = find_request(state->ring_request, 0, &slot);
+	u64 earliest = now - SLOW_STEPS * (u64)state->step_ns;
 
-	call = bpf_map_lookup_elem(&uring_pending, &key);
 	if (!call)
 		return 0;
-	state = state_of(task);
-	file = READ_FIELD(request, file);
+	if (call->start_ns < earliest)
+		call->start_ns = earliest;
+	else if (call->start_ns > now)
+		call->start_ns = now;
+	return 0;
+}
+
+/* The record of a request that completed in an untimed call, when that does not join a group. */
+static never_inline int settle_pair(struct task_state *state, struct task_struct *task, u64 now)
+{
+	struct async_call call = {
+		.start_ns = state->start_ns,
+		.ino = state->ring_ino,
+		.offset = state->pair.offset_and_op >> 8,
+		.requested = state->pair.requested,
+		.s_dev = state->ring_s_dev,
+		.open_flags = state->ring_open_flags | opened_as_asked(state->request_asked),
+		.tid = task->pid,
+		.tgid = task->tgid,
+		.fd = state->request_fd,
+		.op = (u8)state->pair.offset_and_op,
+		.file_kind = state->ring_kind,
+	};
+
+	state->paired = 0;
+	add_async(state, &call, now, state->pair.returned);
+	state->request_known = state->batch.count != 0;
+	return 0;
+}
+
+/* The first bytes of a request, read at once. */
+struct request_copy {
+	u8 bytes[64];
+};
+
+#define COPIED_FIELD(copy, pointer, field)                                                           \
+	({                                                                                           \
+		typeof((pointer)->field) copied_ = 0;                                                \
+		u64 offset_ = FIELD_BYTE_OFFSET((pointer)->field);                                   \
+		if (offset_ <= sizeof((copy)->bytes) - sizeof(copied_))                              \
+			__builtin_memcpy(&copied_, (copy)->bytes + offset_, sizeof(copied_));        \
+		else                                                                                 \
+			copied_ = READ_FIELD(pointer, field);                                        \
+		copied_;                                                                             \
+	})
+
+/* The end of a request. Entries that are posted one after the other have one time. */
+static always_inline u64 time_of_completion(struct task_state *state, u32 flags)
+{
+	u64 now = state->ring_batch_ns;
+
+	if (now && state->in_kernel == ENTERED_TIMED && state->op == OP_URING_ENTER && !(flags & URING_POLLED))
+		return now;
+	now = bpf_ktime_get_ns();
+	if (state->in_kernel == ENTERED_UNTIMED || state->paired) {
+		account(state, now);
+		if (state->paired)
+			settle_pair(state, bpf_get_current_task_btf(), now);
+	}
+	state->ring_batch_ns = now;
+	return now;
+}
+
+static always_inline void completed(u64 *context, u64 address, s32 result)
+{
+	struct io_rw *io = (struct io_rw *)address;
+	struct request_copy copy;
+	struct async_slot *slot;
+	struct async_call *call;
+	struct task_state *state;
+	struct file *file;
+	u64 end_ns;
+	u32 asked = 0;
+
+	call = find_request(address, 0, &slot);
+	if (!call)
+		return;
+	state = state_of_stack(context);
 	if (!state) {
 		/* Completed on behalf of nobody that is followed. */
 		count_shared_made(CLASS_CALLS);
 		count_shared_lost(CLASS_CALLS, 1);
-	} else if (file) {
-		resolve_request(state, file);
-		call->ino = state->ring_ino;
-		call->s_dev = state->ring_s_dev;
-		call->file_kind = state->ring_kind;
-		call->open_flags = state->ring_open_flags;
-		call->offset = -1;
-		/* The position was advanced by what was moved. */
-		if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
-			call->offset = READ_FIELD((struct io_rw *)request, kiocb.ki_pos) - (result > 0 ? result : 0);
-			call->open_flags |= opened_as_asked(READ_FIELD((struct io_rw *)request, kiocb.ki_flags));
-		}
-		add_async(state, call, bpf_ktime_get_ns(), result);
-	} else if (result > 0) {
-		count_undecoded(UNDECODED_REQUESTS, 1);
+		forget_request(address, 0, slot);
+		return;
 	}
-	bpf_map_delete_elem(&uring_pending, &key);
-	return 0;
+	if (bpf_probe_read_kernel(&copy, sizeof(copy), io))
+		__builtin_memset(&copy, 0, sizeof(copy));
+	file = COPIED_FIELD(&copy, io, kiocb.ki_filp);
+	if (!file && result > 0) {
+		count_undecoded(UNDECODED_REQUESTS, 1);
+		forget_request(address, 0, slot);
+		return;
+	}
+	/* The kernel never looked for the file of one that was cancelled before it was issued. */
+	if (!file)
+		file = file_of(bpf_get_current_task_btf(), call->fd);
+	call->offset = -1;
+	/* The position was advanced by what was moved. */
+	if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
+		call->offset = COPIED_FIELD(&copy, io, kiocb.ki_pos) - (result > 0 ? result : 0);
+		asked = COPIED_FIELD(&copy, io, kiocb.ki_flags);
+		if (call->requested == LENGTH_LATER)
+			call->requested = COPIED_FIELD(&copy, io, len);
+	}
+	if (state->ring_request == address) {
+		state->ring_request = 0;
+		state->ring_inline = 1;
+		if (state->in_kernel == ENTERED_UNTIMED && !state->paired && state->request_known &&
+		    state->ring_file == (u64)file && state->ring_generation == fd_generation &&
+		    state->request_fd == call->fd && state->request_asked == (u8)asked &&
+		    (call->op == OP_URING_READ || call->op == OP_URING_WRITE) && !((u64)call->offset >> 55) &&
+		    !(call->requested >> 32)) {
+			state->pair.offset_and_op = (u64)call->offset << 8 | call->op;
+			state->pair.requested = call->requested;
+			state->pair.returned = result;
+			state->paired = 1;
+			forget_request(address, 0, slot);
+			return;
+		}
+	} else if (call->stands_for) {
+		call->stands_for = 1;
+	}
+	end_ns = time_of_completion(state, asked);
+	if (file)
+		resolve_request(state, file);
+	call->ino = file ? state->ring_ino : 0;
+	call->s_dev = file ? state->ring_s_dev : 0;
+	call->file_kind = file ? state->ring_kind : FILE_OTHER;
+	state->request_fd = call->fd;
+	state->request_asked = asked;
+	call->open_flags = (file ? state->ring_open_flags : 0) | opened_as_asked(asked);
+	add_async(state, call, end_ns, result);
+	/* Not when it left at once. Of another thread's request the group would get the wrong one. */
+	state->request_known = file && state->batch.count && call->tid == bpf_get_current_task_btf()->pid;
+	forget_request(address, 0, slot);
 }
 
 SEC("tp_btf/io_uring_complete")
@@ -249,7 +420,7 @@ int io_uring_complete(u64 *context)
 {
 	struct io_uring_cqe *entry = (void *)context[2];
 
-	completed((struct io_kiocb *)context[1], READ_FIELD(entry, res));
+	completed(context, context[1], entry->res);
 	return 0;
 }
 
@@ -257,7 +428,7 @@ int io_uring_complete(u64 *context)
 SEC("tp_btf/io_uring_complete")
 int io_uring_complete_result(u64 *context)
 {
-	completed((struct io_kiocb *)context[1], (s32)context[3]);
+	completed(context, context[1], (s32)context[3]);
 	return 0;
 }
 

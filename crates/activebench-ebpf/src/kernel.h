@@ -71,6 +71,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	char comm[16];
+	void *stack;
 	void *worker_private; /* of a worker of io_uring: its `struct io_worker` */
 };
 

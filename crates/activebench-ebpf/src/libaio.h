@@ -6,6 +6,7 @@
 #ifndef ACTIVEBENCH_LIBAIO_H
 #define ACTIVEBENCH_LIBAIO_H
 
+#include "in_flight.h"
 #include "payload.h"
 
 /* `struct iocb` and `struct io_event` of linux/aio_abi.h. */
@@ -42,18 +43,13 @@ enum { LONG_WALK = 1024, LONG_WALK_IOCBS = LONG_WALK / IOCB_STEPS };
 /* Events that one call returns: all were requests of ours. */
 enum { EVENTS_PER_CALL = 65536 };
 
-struct {
-	MAP_UINT(type, MAP_HASH);
-	MAP_UINT(max_entries, 65536);
-	MAP_TYPE(key, struct aio_key);
-	MAP_TYPE(value, struct async_call);
-} aio_pending SEC(".maps");
-
 /* A walk over a list in the process's memory. */
 struct list_walk {
 	u64 address;
 	u32 first;
 	u32 narrow; /* a list of 32-bit addresses */
+	struct task_state *state;
+	struct task_struct *task;
 };
 
 /* The address at a place of a list; not 0 where it is not in memory. */
@@ -82,44 +78,65 @@ static always_inline u16 op_of_iocb(u16 opcode)
 	return 0;
 }
 
+/* Keeps a request whose place is taken, maybe by itself. */
+static never_inline int submit_besides(struct task_state *state, u64 address, struct async_call *call)
+{
+	struct async_slot *slot = NULL;
+	struct async_call *before = find_request(address, call->tgid, &slot);
+
+	if (before) {
+		/* Submitted again: the process collected it from the ring in its own memory. */
+		count_inferred(CLASS_CALLS);
+		add_async(state, before, state->start_ns, before->requested);
+		forget_request(address, call->tgid, slot);
+		slot = take_slot(address, call->tgid);
+	}
+	if (slot)
+		slot->call = *call;
+	else
+		keep_besides(address, call->tgid, call);
+	return 0;
+}
+
 static long submit_iocb(u32 index, struct list_walk *walk)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
+	struct task_struct *task = walk->task;
+	struct task_state *state = walk->state;
 	struct iocb iocb = {};
-	struct aio_key key = {};
-	struct async_call call = {};
-	struct async_call *before;
+	/* Not on the stack, which is short. */
+	struct async_call *call = &state->second;
+	struct async_slot *slot;
+	u64 address = 0;
 
-	if (!state || state->steps_left < IOCB_STEPS)
+	if (state->steps_left < IOCB_STEPS)
 		return 1;
 	state->steps_left -= IOCB_STEPS;
-	if (read_address(walk, index, &key.iocb) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)key.iocb))
+	if (read_address(walk, index, &address) || bpf_probe_read_user(&iocb, sizeof(iocb), (void *)address))
 		return 1;
-	call.op = op_of_iocb(iocb.opcode);
-	if (!call.op) {
+	call->op = op_of_iocb(iocb.opcode);
+	if (!call->op) {
 		state->read_iocbs++;
 		return 0;
 	}
-	key.tgid = task->tgid;
-	call.start_ns = state->start_ns;
-	call.fd = iocb.fd;
-	call.tid = task->pid;
-	call.tgid = task->tgid;
-	resolve(state, task, call.fd);
-	call.ino = state->ino;
-	call.s_dev = state->s_dev;
-	call.file_kind = state->file_kind;
+	call->stands_for = 1;
+	call->start_ns = state->start_ns;
+	call->fd = iocb.fd;
+	call->tid = task->pid;
+	call->tgid = task->tgid;
+	resolve(state, task, call->fd);
+	call->ino = state->ino;
+	call->s_dev = state->s_dev;
+	call->file_kind = state->file_kind;
 	if (!index) {
-		state->submitted_ino = call.ino;
-		state->submitted_s_dev = call.s_dev;
-		state->submitted_kind = call.file_kind;
-	} else if (state->submitted_ino != call.ino || state->submitted_s_dev != call.s_dev) {
+		state->submitted_ino = call->ino;
+		state->submitted_s_dev = call->s_dev;
+		state->submitted_kind = call->file_kind;
+	} else if (state->submitted_ino != call->ino || state->submitted_s_dev != call->s_dev) {
 		state->submitted_kind = FILE_OTHER;
 	}
-	call.open_flags = state->open_flags;
-	if (call.op == OP_AIO_READ || call.op == OP_AIO_WRITE)
-		call.open_flags |= opened_as_asked(iocb.rw_flags);
+	call->open_flags = state->open_flags;
+	if (call->op == OP_AIO_READ || call->op == OP_AIO_WRITE)
+		call->open_flags |= opened_as_asked(iocb.rw_flags);
 	if (iocb.opcode == IOCB_PREADV || iocb.opcode == IOCB_PWRITEV) {
 		u32 count = iocb.bytes;
 
@@ -131,46 +148,46 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		add_vectors(state, iocb.buffer, count, walk->narrow);
 		if (state->vectors_unread)
 			return 1;
-		call.requested = state->requested;
+		call->requested = state->requested;
 	} else {
-		call.requested = iocb.bytes;
+		call->requested = iocb.bytes;
 	}
 	/* Appending goes to the end of the file, wherever that is. */
-	call.offset = call.op == OP_AIO_WRITE && call.open_flags & OPENED_APPEND ? -1 : iocb.offset;
-	if (payload_period_ns && call.op == OP_AIO_WRITE) {
+	call->offset = call->op == OP_AIO_WRITE && call->open_flags & OPENED_APPEND ? -1 : iocb.offset;
+	if (payload_period_ns && call->op == OP_AIO_WRITE) {
 		struct payload_write write = {
-			.at_ns = call.start_ns,
-			.ino = call.ino,
-			.requested = call.requested,
+			.at_ns = call->start_ns,
+			.ino = call->ino,
+			.requested = call->requested,
 			.address = iocb.buffer,
-			.s_dev = call.s_dev,
-			.tid = call.tid,
-			.tgid = call.tgid,
-			.fd = call.fd,
-			.op = call.op,
-			.file_kind = call.file_kind,
+			.s_dev = call->s_dev,
+			.tid = call->tid,
+			.tgid = call->tgid,
+			.fd = call->fd,
+			.op = call->op,
+			.file_kind = call->file_kind,
 			.vectors = iocb.opcode != IOCB_PWRITEV ? 0 : walk->narrow ? VECTORS_OF_32_BIT : VECTORS_OF_64_BIT,
 		};
 
 		take_payload(&write);
 	}
-	before = bpf_map_lookup_elem(&aio_pending, &key);
-	if (before) {
-		/* Submitted again: the process collected it from the ring in its own memory. */
-		count_inferred(CLASS_CALLS);
-		add_async(state, before, state->start_ns, before->requested);
-	}
-	if (bpf_map_update_elem(&aio_pending, &key, &call, UPDATE_ANY)) {
-		count_made(CLASS_CALLS);
-		count_lost(CLASS_CALLS, 1);
-	}
+	slot = take_slot(address, call->tgid);
+	if (slot)
+		slot->call = *call;
+	else
+		submit_besides(state, address, call);
 	state->read_iocbs++;
 	return 0;
 }
 
-static never_inline int submit_iocbs(struct task_state *state)
+static never_inline int submit_iocbs(struct task_state *state, struct task_struct *task)
 {
-	struct list_walk walk = { .address = state->list_pointer, .narrow = state->narrow };
+	struct list_walk walk = {
+		.address = state->list_pointer,
+		.narrow = state->narrow,
+		.state = state,
+		.task = task,
+	};
 	u64 number = state->requested;
 	u32 timed = is_timed();
 
@@ -194,11 +211,14 @@ static never_inline int submit_iocbs(struct task_state *state)
 
 static long withdraw_iocb(u32 index, struct list_walk *walk)
 {
-	struct aio_key key = { .tgid = bpf_get_current_task_btf()->tgid };
+	u32 tgid = walk->task->tgid;
+	struct async_slot *slot = NULL;
+	u64 address = 0;
 
-	if (read_address(walk, walk->first + index, &key.iocb))
+	if (read_address(walk, walk->first + index, &address))
 		return 1;
-	bpf_map_delete_elem(&aio_pending, &key);
+	if (find_request(address, tgid, &slot))
+		forget_request(address, tgid, slot);
 	return 0;
 }
 
@@ -214,12 +234,14 @@ static long withdraw_iocb(u32 index, struct list_walk *walk)
 	})
 
 /* Forgets the requests that the kernel did not take, and counts those that it took and that are not remembered. */
-static never_inline int settle_iocbs(struct task_state *state, s64 taken)
+static never_inline int settle_iocbs(struct task_state *state, struct task_struct *task, s64 taken)
 {
 	struct list_walk walk = {
 		.address = state->list_pointer,
 		.first = taken > 0 ? taken : 0,
 		.narrow = state->narrow,
+		.state = state,
+		.task = task,
 	};
 	u32 read = state->read_iocbs;
 
@@ -232,32 +254,203 @@ static never_inline int settle_iocbs(struct task_state *state, s64 taken)
 
 static long reap_iocb(u32 index, struct list_walk *walk)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_state *state = state_of(task);
+	u32 tgid = walk->task->tgid;
 	struct io_event event = {};
-	struct aio_key key = {};
+	struct async_slot *slot = NULL;
 	struct async_call *call;
 
-	if (!state)
-		return 1;
 	if (bpf_probe_read_user(&event, sizeof(event), (void *)(walk->address + index * sizeof(event))))
 		return 1;
-	key.iocb = event.iocb;
-	key.tgid = task->tgid;
-	call = bpf_map_lookup_elem(&aio_pending, &key);
+	call = find_request(event.iocb, tgid, &slot);
 	if (!call)
 		return 0;
-	add_async(state, call, state->last_ns, event.result);
-	bpf_map_delete_elem(&aio_pending, &key);
+	call->stands_for = walk->state->aio_stands_for;
+	add_async(walk->state, call, walk->state->last_ns, event.result);
+	forget_request(event.iocb, tgid, slot);
 	return 0;
 }
 
-static never_inline int reap_iocbs(struct task_state *state, s64 count)
+static never_inline int reap_iocbs(struct task_state *state, struct task_struct *task, s64 count)
 {
-	struct list_walk walk = { .address = state->list_pointer };
+	struct list_walk walk = { .address = state->list_pointer, .state = state, .task = task };
 
 	walk_timed(count > EVENTS_PER_CALL ? EVENTS_PER_CALL : count, reap_iocb, &walk);
 	return 0;
+}
+
+/*
+ * A fast pair: an io_submit of one request, then an io_getevents that returns one event, often that
+ * of an earlier request. Of the two calls only the last end is timed, and both leave in the record
+ * of the request that was collected. One pair in SAMPLED_CALLS is timed as other calls are.
+ */
+
+/* Whether a call begins as such a pair does, after another one. */
+static always_inline int follows_pair(struct task_state *state, struct call_description *call, struct pt_regs *regs)
+{
+	return call->op == OP_IO_SUBMIT && state->aio_stage == AIO_READY && regs->si == 1 &&
+	       regs->di == state->aio_context && !state->grouped;
+}
+
+/* Whether a call is one of a pair and goes untimed; its entry is done then. */
+static always_inline int enters_pair(struct task_state *state, struct call_description *call, struct pt_regs *regs)
+{
+	struct task_struct *task;
+
+	if (follows_pair(state, call, regs)) {
+		if (!state->untimed_left || state->known_generation != fd_generation)
+			return 0;
+	} else if (call->op != OP_IO_GETEVENTS || state->aio_stage != AIO_HALF || regs->di != state->aio_context) {
+		return 0;
+	}
+	task = bpf_get_current_task_btf();
+	if (state->exit_jiffies != bpf_jiffies64() ||
+	    (FIELD_EXISTS(task->thread_info.status) && task->thread_info.status & IN_32_BIT_CALL))
+		return 0;
+	state->in_kernel = ENTERED_UNTIMED;
+	state->op = call->op;
+	state->call_flags = call->flags;
+	state->arguments_later = 1;
+	state->stands_for = 0;
+	state->ring_request = 0;
+	if (call->op == OP_IO_GETEVENTS) {
+		state->list_pointer = regs->r10;
+		return 1;
+	}
+	state->untimed_left--;
+	state->cached_pages = 0;
+	state->fd = -1;
+	state->requested = 1;
+	state->list_pointer = regs->dx;
+	state->narrow = 0;
+	state->start_ns = state->last_ns + state->between_ns;
+	submit_iocbs(state, task);
+	return 1;
+}
+
+/* The io_submit of a pair that does not become one. */
+static never_inline int settle_half(struct task_state *state, u64 now)
+{
+	struct async_call *call = &state->second;
+	u64 passed = now > call->start_ns ? now - call->start_ns : 0;
+
+	/* It holds the request that was submitted. */
+	call->op = OP_IO_SUBMIT;
+	call->ino = 0;
+	call->s_dev = 0;
+	call->file_kind = FILE_OTHER;
+	call->open_flags = 0;
+	call->fd = -1;
+	call->offset = -1;
+	call->requested = 1;
+	call->stands_for = 0;
+	state->aio_stage = 0;
+	add_async(state, call, now - (passed < state->aio_gap_ns ? passed : state->aio_gap_ns), 1);
+	return 0;
+}
+
+/* The record of a request that stands for the calls of a pair. */
+static always_inline void add_pair(struct task_state *state, struct task_struct *task, struct async_call *call, u64 now,
+				   s64 returned)
+{
+	u64 passed = now - state->last_ns;
+	u64 user = state->between_ns < passed ? state->between_ns : passed;
+	u64 in_calls = passed - user;
+	u64 gap = state->aio_gap_ns < in_calls ? state->aio_gap_ns : in_calls;
+	u64 events = state->aio_events_ns < in_calls - gap ? state->aio_events_ns : in_calls - gap;
+	struct call_record *record = next_record(state);
+	u64 read_bytes = task->ioac.read_bytes;
+
+	record->start_ns = call->start_ns < now ? call->start_ns : now;
+	record->end_ns = now;
+	record->ino = call->ino;
+	record->offset = call->offset;
+	record->requested = call->requested;
+	record->returned = returned;
+	/* From the start of the first call to the end of the second; between the two; in the second. */
+	record->cpu_ns = in_calls << 32 | gap << 16 | events;
+	record->user_before_ns = state->user_ns - state->user_at_record_ns + user;
+	record->s_dev = call->s_dev;
+	record->tid = call->tid;
+	record->tgid = call->tgid;
+	record->open_flags = call->open_flags;
+	record->storage_read_bytes = read_bytes - state->read_bytes_at_start;
+	record->cached_pages = PAIR_MARK;
+	record->fd = call->fd;
+	record->op = call->op;
+	record->file_kind = call->file_kind;
+	record->stands_for = 0;
+	state->read_bytes_at_start = read_bytes;
+	state->user_ns += user + gap;
+	state->kernel_ns += in_calls - gap;
+	state->user_at_record_ns = state->user_ns;
+	state->last_ns = now;
+	state->estimated += 3;
+	state->in_groups += 2;
+	record_is_filled(state);
+}
+
+/* Whether an untimed call of a pair leaves like this. */
+static always_inline int leaves_pair(struct task_state *state, s64 returned)
+{
+	struct task_struct *task;
+	struct io_event event;
+	struct async_slot *slot;
+	struct async_call *call;
+	u64 now;
+
+	if (returned != 1 || state->in_kernel != ENTERED_UNTIMED || state->exit_jiffies != bpf_jiffies64())
+		return 0;
+	if (state->op == OP_IO_SUBMIT) {
+		if (state->read_iocbs != 1)
+			return 0;
+		state->aio_stage = AIO_HALF;
+		state->in_kernel = OUTSIDE_KERNEL;
+		state->submitted_kind = FILE_OTHER;
+		state->op = 0;
+		return 1;
+	}
+	if (state->aio_stage != AIO_HALF || bpf_probe_read_user(&event, sizeof(event), (void *)state->list_pointer))
+		return 0;
+	task = bpf_get_current_task_btf();
+	call = find_request(event.iocb, task->tgid, &slot);
+	/* One record names one thread. */
+	if (!call || call->tid != (u32)task->pid)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now - state->last_ns >= FAST_NS)
+		return 0;
+	add_pair(state, task, call, now, event.result);
+	forget_request(event.iocb, task->tgid, slot);
+	state->aio_stage = AIO_READY;
+	state->aio_pair_ns = now;
+	state->exit_ns = now;
+	state->exit_jiffies = bpf_jiffies64();
+	state->in_kernel = OUTSIDE_KERNEL;
+	state->op = 0;
+	return 1;
+}
+
+/* What a timed call means for the next one. */
+static always_inline void learn_pair(struct task_state *state, struct pt_regs *regs, u64 now, s64 returned)
+{
+	u8 stage = state->aio_stage;
+	u8 stands_for = state->aio_stands_for;
+
+	state->aio_stage = 0;
+	state->aio_stands_for = 1;
+	if (time_every_call || state->narrow || returned != 1)
+		return;
+	if (state->op == OP_IO_SUBMIT && state->requested == 1 && state->read_iocbs == 1) {
+		state->aio_stage = AIO_TIMED;
+		state->aio_context = regs->di;
+		state->aio_stands_for = state->stands_for ? state->stands_for : 1;
+	} else if (state->op == OP_IO_GETEVENTS && stage == AIO_TIMED) {
+		learn(&state->aio_events_ns, now - state->start_ns);
+		state->aio_stands_for = stands_for;
+		if (now - state->aio_pair_ns < FAST_NS)
+			state->aio_stage = AIO_READY;
+		state->aio_pair_ns = now;
+	}
 }
 
 #endif

@@ -37,12 +37,12 @@ struct {
 	MAP_TYPE(value, struct task_state);
 } threads SEC(".maps");
 
-/* Which thread last made a call with its registers at an address, by a hash of that address: its
- * number and one. A hint: the thread knows its address itself. */
+/* Which thread was last seen on a kernel stack, by a hash of its address: its number and one. A
+ * hint: the thread knows its stack itself. */
 u32 callers[THREADS] __attribute__((aligned(64)));
 
-/* The same for threads of others. An address is a stranger's until the tree gets a thread, which
- * may get the stack of one that has ended. */
+/* The same for threads of others. A stack is a stranger's until the tree gets a thread, which
+ * may get that of one that has ended. */
 struct stranger strangers[THREADS] __attribute__((aligned(64)));
 
 /* Threads that the tree has had, the first one from its first call on; 0 before. */
@@ -81,7 +81,7 @@ struct {
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
 const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
-const volatile u32 look_every_caller_up = 0; /* as where addresses of registers are not constant */
+const volatile u32 look_every_caller_up = 0; /* as where stacks do not name their thread */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
 u64 fd_generation;
@@ -230,42 +230,62 @@ static always_inline struct task_state *state_of(struct task_struct *task)
 }
 
 /* Two threads may do this at once with one entry: until it is whole it is nobody's. */
-static always_inline void remember_stranger(volatile struct stranger *stranger, u64 registers, u64 births_before)
+static always_inline void remember_stranger(volatile struct stranger *stranger, u64 stack, u64 births_before)
 {
 	stranger->births = 0;
-	stranger->registers = registers;
+	stranger->stack = stack;
 	stranger->births = births_before;
 }
 
+/* Kernel stacks of x86-64 have this size at least, and begin at a multiple of it. */
+enum { STACK_BYTES = 16384 };
+
+/* The lower half of an address as a number: the verifier takes this move for one, and no other. */
+#define LOWER_HALF(pointer)                                                         \
+	({                                                                          \
+		u32 half_;                                                          \
+		asm volatile("%0 = %1" : "=w"(half_) : "w"((u32)(u64)(pointer)));   \
+		half_;                                                              \
+	})
+
 /*
- * The same for the task that enters or leaves a call, without a helper when it did so before:
- * its registers lie on its own kernel stack, always in the same place. Their address as a
- * number is had by subtraction alone: from the start of the table, which does not move.
+ * The same for the current task, without a helper when it was seen before: by the kernel stack that
+ * something lies on, its registers or the arguments of a tracepoint. The stack as a number is had by
+ * subtraction: from the start of the table, which does not move.
  */
-static always_inline struct task_state *state_of_caller(struct pt_regs *pointer)
+#define state_of_stack(pointer) find_state((u64)(pointer) - (u64)callers, LOWER_HALF(pointer))
+
+static always_inline struct task_state *find_state(u64 distance, u32 half)
 {
-	u64 registers = (u64)pointer - (u64)callers;
-	u64 hash = registers * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
-	u64 births_before = births;
+	u64 stack = distance - (half & (STACK_BYTES - 1));
+	u64 hash = stack * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
+	u64 births_before;
 	u32 thread = callers[hash];
+	struct task_struct *task;
 	struct task_state *state;
 
 	if (!look_every_caller_up && thread--) {
 		state = bpf_map_lookup_elem(&threads, &thread);
-		if (state && state->registers == registers)
+		if (state && state->stack == stack)
 			return state;
 	}
-	if (!look_every_caller_up && strangers[hash].registers == registers && strangers[hash].births == births_before)
+	births_before = births;
+	if (!look_every_caller_up && strangers[hash].stack == stack && strangers[hash].births == births_before)
 		return NULL;
-	state = state_of(bpf_get_current_task_btf());
-	if (state) {
-		state->registers = registers;
-		callers[hash] = state->thread + 1;
-		if (!births_before)
-			__sync_fetch_and_add(&births, 1);
+	task = bpf_get_current_task_btf();
+	state = state_of(task);
+	if (state && !births_before)
+		__sync_fetch_and_add(&births, 1);
+	if (state)
 		count_looked_up();
+	/* What interrupts a task is on another stack, which belongs to nobody. */
+	if ((u32)(u64)task->stack != (half & ~(STACK_BYTES - 1)))
+		return state;
+	if (state) {
+		state->stack = stack;
+		callers[hash] = state->thread + 1;
 	} else if (births_before && !look_every_caller_up) {
-		remember_stranger(&strangers[hash], registers, births_before);
+		remember_stranger(&strangers[hash], stack, births_before);
 	}
 	return state;
 }

@@ -38,6 +38,7 @@ enum {
 	OP_MSYNC = 15,
 	OP_FALLOCATE = 21,
 	OP_IO_SUBMIT = 29,
+	OP_URING_ENTER = 30,
 	OP_IO_GETEVENTS = 32,
 	OP_AIO_READ = 33,
 	OP_AIO_WRITE = 34,
@@ -53,7 +54,7 @@ enum {
 	OP_DISCARD_RANGE = 48,
 };
 
-enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2, FILE_OF_REQUEST = 3 };
+enum { FILE_OTHER = 0, FILE_REGULAR = 1, FILE_BLOCK_DEVICE = 2 };
 
 struct call_record {
 	u64 start_ns;
@@ -69,15 +70,19 @@ struct call_record {
 	u32 tgid;
 	u32 open_flags;
 	u32 storage_read_bytes;
-	u32 cached_pages;
+	u32 cached_pages; /* PAIR_MARK: see add_pair() */
 	s32 fd;
 	u16 op;
 	u8 file_kind;
 	u8 stands_for; /* calls whose latency this one's is a sample of; 0: its times are estimates */
 };
 
-/* Fast calls whose ends were not timed, in the place of one call's record, behind that of a call
- * of the same thread on the same descriptor: what is not here is as there. */
+/*
+ * Fast calls whose ends were not timed, in the place of one call's record, behind that of a call
+ * of the same thread on the same descriptor: what is not here is as there. A request of io_uring
+ * (its op says so) stands for itself and for the io_uring_enter that submitted it alone and in
+ * which it completed: what is not here is as in the last records of both in front of the group.
+ */
 enum { GROUP_CALLS = 5, GROUP_MARGIN = 8 };
 
 struct grouped_call {
@@ -94,6 +99,8 @@ struct call_group {
 	struct grouped_call calls[GROUP_CALLS];
 };
 
+/* A request of libaio stands for the io_submit before it and the io_getevents that collected it too. */
+#define PAIR_MARK 0xffffffff
 #define GROUP_MARK (1ull << 63)
 enum { GROUP_COUNT_SHIFT = 60 };
 
@@ -219,6 +226,7 @@ enum undecoded_path {
 	UNDECODED_32_BIT,  /* 32-bit calls without a description of their arguments */
 	UNDECODED_X32,     /* calls of the x32 ABI */
 	UNDECODED_REQUESTS, /* requests of io_uring that moved data of a file that was not found */
+	UNDECODED_SKIPPED, /* requests of io_uring that leave no completion entry unless they fail */
 	UNDECODED_COUNT,
 };
 
@@ -295,8 +303,16 @@ struct async_call {
 	s32 fd;
 	u16 op;
 	u8 file_kind;
-	u8 padding;
+	u8 stands_for; /* as in the record */
 };
+
+/* Where a request is while it is in flight, by a hash of its address. */
+struct async_slot {
+	u64 address; /* of the kernel's request, or of an iocb in the process; 0 for a free place */
+	struct async_call call; /* its tgid is 0 until the place is filled in, and after its release */
+};
+
+enum { ASYNC_SLOTS_LOG2 = 13, ASYNC_SLOTS = 1 << ASYNC_SLOTS_LOG2 };
 
 enum { THREADS_LOG2 = 12, THREADS = 1 << THREADS_LOG2, THREAD_TRIES = 64, NO_THREAD = 0xffffffff };
 
@@ -305,10 +321,10 @@ struct membership {
 	u32 thread;
 };
 
-/* A process outside the tree: where the registers of one of its threads lie, and how many
- * threads the tree had had by then. */
+/* A process outside the tree: the stack of one of its threads, and how many threads the tree had
+ * had by then. */
 struct stranger {
-	u64 registers;
+	u64 stack;
 	u64 births;
 };
 
@@ -321,8 +337,8 @@ struct task_state {
 	u32 used;
 	u32 thread;
 	/* All from here to the records is zero at birth.
-	 * Where its registers lie while it is in a call; 0 until it made one. */
-	u64 registers;
+	 * Its kernel stack, as a distance from `callers`; 0 until it was seen there. */
+	u64 stack;
 	/* The kernel's tick when time was last read at a call's end; 0 when a sample was taken since. */
 	u64 exit_jiffies;
 	u64 known_generation; /* of the last file that was looked up, see below */
@@ -346,6 +362,24 @@ struct task_state {
 	u8 group_place;
 	u32 in_groups; /* calls of finished groups that have not left yet, less one for each group */
 	u64 last_ns;
+	/* What requests of io_uring touch besides. The one that was submitted last, by the call in
+	 * flight, while it is in flight too: the kernel looks for its file when it issues it. */
+	u64 ring_request;
+	/* The request of an untimed io_uring_enter, which completed in it. */
+	struct grouped_call pair;
+	/* The last file of a request. */
+	u64 ring_file;
+	u64 ring_generation;
+	/* The time that this thread spends between calls, and from the end of a call to the next one's. */
+	u32 between_ns;
+	u32 step_ns;
+	/* The batch has a record of a request of ring_file, with this descriptor, asking for this
+	 * itself, and no later one of a request. */
+	s32 request_fd;
+	u8 request_asked;
+	u8 request_known;
+	u8 paired;      /* `pair` is set */
+	u8 ring_inline; /* the call in flight submitted one request and saw it complete */
 	u64 user_ns;
 	u64 kernel_ns;
 	u64 user_at_record_ns;
@@ -359,7 +393,7 @@ struct task_state {
 	u32 open_flags;
 	u8 file_kind;
 	u8 off_cpu;
-	/* The kind of the file of the asynchronous requests that are being submitted; FILE_OTHER
+	/* The kind of the file of the requests of libaio that are being submitted; FILE_OTHER
 	 * when there are none or several files. */
 	u8 submitted_kind;
 	u8 positioned; /* data moves at an offset that the call names, and the file position stays */
@@ -374,24 +408,19 @@ struct task_state {
 	u32 known_open_flags;
 	s32 known_fd;
 	u32 known_kind;
-	/* When the last call of this table ended, the time that this thread spends between calls
-	 * and from the end of a call to the next one's, and what the choice of samples is drawn from. */
+	/* When the last call of this table ended, and what the choice of samples is drawn from. */
 	u64 exit_ns;
-	u32 between_ns;
-	u32 step_ns;
 	u32 random;
 	u32 read_iocbs; /* requests of the io_submit in flight that are remembered */
 	u64 name_pointer;
 	/* Where the call keeps its list: of iocbs, of events. */
 	u64 list_pointer;
 	/* The other file of a call between two, for calls that have CALL_TWO_FILES; its op is 0
-	 * when it is no file of interest. */
+	 * when it is no file of interest. Otherwise room for a request that is being submitted. */
 	struct async_call second;
 	u64 submitted_ino;
-	/* The last file of a request of io_uring. */
-	u64 ring_file;
+	/* More of ring_file. */
 	u64 ring_ino;
-	u64 ring_generation;
 	u32 ring_s_dev;
 	u32 ring_open_flags;
 	u32 ring_kind;
@@ -399,14 +428,22 @@ struct task_state {
 	/* Of the records that have not left yet. */
 	u32 estimated;
 	u32 steps_left; /* that the io_submit in flight may cost */
+	u64 ring_batch_ns; /* when the completion before this one was timed, if nothing came between */
 	u64 blocked_ns;
 	u64 iowait_ns;
 	u64 preempted_ns;
 	u64 cpu_sent_ns; /* when the totals were last sent */
-	/* The request of io_uring that is being submitted, where the kernel looks for its file later:
-	 * submitted_kind is FILE_OF_REQUEST. All before the records fills whole lines, so that no
-	 * two threads share one. */
-	u64 submitted_request;
+	/* All before the records fills whole lines, so that no two threads share one. */
+	/* Pairs of an io_submit of one request and an io_getevents that returned one event: on which
+	 * context, when the last one ended, and how long the thread is away between the two calls, and
+	 * how long the second takes. */
+	u64 aio_context;
+	u64 aio_pair_ns;
+	u32 aio_gap_ns;
+	u32 aio_events_ns;
+	u8 aio_stage;
+	u8 aio_stands_for; /* the requests that the call in flight collects */
+	u8 padding_of_lines[6];
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
@@ -414,12 +451,15 @@ struct task_state {
 	u8 margin[64];
 };
 
-struct aio_key {
-	u64 iocb; /* its address in the process */
-	u32 tgid;
+/* A request whose place is taken. */
+struct async_key {
+	u64 address;
+	u32 tgid; /* 0 for a request of io_uring */
 	u32 padding;
 };
 
+/* Of task_state.aio_stage: after a fast pair, after a timed first call, after an untimed one. */
+enum { AIO_READY = 1, AIO_TIMED = 2, AIO_HALF = 3 };
 /* Of task_state.in_kernel. */
 enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2 };
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3, OFF_STOPPED = 4 };

@@ -59,9 +59,9 @@ static always_inline struct task_state *take_place(struct task_struct *task)
 		struct task_state *state = bpf_map_lookup_elem(&threads, &thread);
 
 		if (state && !__sync_val_compare_and_swap(&state->used, 0, 1)) {
-			__builtin_memset(&state->registers, 0,
+			__builtin_memset(&state->stack, 0,
 					 __builtin_offsetof(struct task_state, records) -
-						 __builtin_offsetof(struct task_state, registers));
+						 __builtin_offsetof(struct task_state, stack));
 			state->thread = thread;
 			return state;
 		}
@@ -186,6 +186,10 @@ int sched_process_exit(u64 *context)
 		return 0;
 	now = bpf_ktime_get_ns();
 	account(state, now);
+	if (state->aio_stage == AIO_HALF)
+		settle_half(state, now);
+	if (state->paired)
+		settle_pair(state, task, now);
 	flush_calls(state);
 	record = begin_task_record(task, TASK_EXITED, now);
 	if (record) {
@@ -198,7 +202,7 @@ int sched_process_exit(u64 *context)
 		send_task_record(record);
 	}
 	/* It makes no more calls, and others may get its stack and its place. */
-	state->registers = 0;
+	state->stack = 0;
 	membership->thread = NO_THREAD;
 	state->used = 0;
 	return 0;
@@ -242,7 +246,13 @@ int sched_switch(u64 *context)
 	if (previous->pid) {
 		state = state_of(previous);
 		if (state) {
-			account(state, bpf_ktime_get_ns());
+			u64 now = bpf_ktime_get_ns();
+
+			account(state, now);
+			if (state->aio_stage == AIO_HALF)
+				settle_half(state, now);
+			if (state->paired)
+				settle_pair(state, previous, now);
 			state->fast = 0;
 			/* A call that leaves the processor is timed: by now, if its entry was not. */
 			if (state->in_kernel)

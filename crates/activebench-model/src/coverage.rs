@@ -158,7 +158,7 @@ pub struct RecordAccount {
     /// succession is timed.
     #[serde(default)]
     pub estimated: u64,
-    /// Entries and exits of calls at which the location of the registers did not identify the thread, so that the slow
+    /// Entries and exits of calls at which the kernel stack did not identify the thread, so that the slow
     /// path found it: a few at the start of each thread. 0 in runs of an activebench that did not count them.
     #[serde(default)]
     pub looked_up: u64,

@@ -1,15 +1,16 @@
 //! Layouts of the tables that kernel and user space share: counters, batches, I/O in flight, tasks.
 
-use crate::layout::shared;
-use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallRecord};
+use crate::layout::{Record, bytes_of_all, shared};
+use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, GroupedCall};
 
 /// Names of the blind paths that the kernel side counts, in the order of `enum undecoded_path`.
-pub const UNDECODED_PATHS: [&str; 5] = [
+pub const UNDECODED_PATHS: [&str; 6] = [
     "libaio requests in lists too long or unreadable",
     "vectored calls with unreadable iovecs",
     "32-bit calls that are not decoded",
     "x32 calls",
     "io_uring requests without a file",
+    "io_uring requests without a completion entry",
 ];
 
 shared! {
@@ -104,15 +105,23 @@ shared! {
         op: u16,
         /// Kind of the file.
         file_kind: u8,
-        /// Zero.
-        padding: u8,
+        /// As in [`CallRecord`].
+        stands_for: u8,
     }
 
-    /// Key of a request of libaio.
-    AioKey / "aio_key" {
-        /// Its address in the process.
-        iocb: u64,
-        /// The process.
+    /// Place of a request in flight.
+    AsyncSlot / "async_slot" {
+        /// Address of the request, in the kernel or in the process; 0 for a free place.
+        address: u64,
+        /// The request; its process is 0 until the place is filled in.
+        call: AsyncCall,
+    }
+
+    /// Key of a request whose place is taken.
+    AsyncKey / "async_key" {
+        /// Its address.
+        address: u64,
+        /// The process; 0 for a request of io_uring.
         tgid: u32,
         /// Zero.
         padding: u32,
@@ -168,8 +177,8 @@ shared! {
         used: u32,
         /// Index of this entry.
         thread: u32,
-        /// Address of the task's registers while it is in a call; 0 before its first call.
-        registers: u64,
+        /// Kernel stack of the task, as a distance from the table of callers; 0 until the task was seen on it.
+        stack: u64,
         /// Kernel tick when the time was last read at the end of a call; 0 when a sample was taken since.
         exit_jiffies: u64,
         /// Count of descriptor changes at the last file lookup.
@@ -202,6 +211,28 @@ shared! {
         in_groups: u32,
         /// Time of the last change of mode.
         last_ns: u64,
+        /// The io_uring request that the call in flight submitted last, while it is in flight; otherwise 0.
+        ring_request: u64,
+        /// The request of an untimed `io_uring_enter`, which completed in it.
+        pair: GroupedCall,
+        /// The last file of an io_uring request.
+        ring_file: u64,
+        /// Count of descriptor changes at its lookup.
+        ring_generation: u64,
+        /// Running mean of the thread's time between fast calls.
+        between_ns: u32,
+        /// Running mean of the time from the end of a fast call to the end of the next.
+        step_ns: u32,
+        /// Descriptor of the last request among the waiting records.
+        request_fd: i32,
+        /// Flags that it asked for itself.
+        request_asked: u8,
+        /// 1 when the waiting records have a request of `ring_file`.
+        request_known: u8,
+        /// 1 when `pair` is set.
+        paired: u8,
+        /// 1 when the call in flight submitted one request that completed in it.
+        ring_inline: u8,
         /// On-CPU time in user mode.
         user_ns: u64,
         /// On-CPU time in the kernel.
@@ -228,8 +259,7 @@ shared! {
         file_kind: u8,
         /// 0 on CPU, 1 blocked, 2 in I/O wait, 3 preempted.
         off_cpu: u8,
-        /// Kind of the file of the asynchronous requests being submitted; 0 without requests or with several
-        /// files; 3 for a request of io_uring whose file is looked up by `submitted_request`.
+        /// Kind of the file of the libaio requests being submitted; 0 without requests or with several files.
         submitted_kind: u8,
         /// 1 if the call states the offset of its data.
         positioned: u8,
@@ -255,10 +285,6 @@ shared! {
         known_kind: u32,
         /// End of the last call in the table.
         exit_ns: u64,
-        /// Running mean of the thread's time between fast calls.
-        between_ns: u32,
-        /// Running mean of the time from the end of a fast call to the end of the next.
-        step_ns: u32,
         /// State of the random numbers that set the distance between samples.
         random: u32,
         /// Stored requests of the `io_submit` in flight.
@@ -271,12 +297,8 @@ shared! {
         second: AsyncCall,
         /// Inode of the file of the asynchronous requests being submitted.
         submitted_ino: u64,
-        /// The last file of an io_uring request.
-        ring_file: u64,
-        /// Its inode.
+        /// Inode of `ring_file`.
         ring_ino: u64,
-        /// Count of descriptor changes at its lookup.
-        ring_generation: u64,
         /// Its device.
         ring_s_dev: u32,
         /// Its flags.
@@ -289,6 +311,8 @@ shared! {
         estimated: u32,
         /// Remaining steps of the `io_submit` in flight.
         steps_left: u32,
+        /// Time of the completion before, if nothing came between; otherwise 0.
+        ring_batch_ns: u64,
         /// Off CPU, not runnable.
         blocked_ns: u64,
         /// The part of `blocked_ns` in I/O wait.
@@ -297,8 +321,20 @@ shared! {
         preempted_ns: u64,
         /// Time when the totals were last sent.
         cpu_sent_ns: u64,
-        /// The io_uring request being submitted.
-        submitted_request: u64,
+        /// Context of the last `io_submit` of one request.
+        aio_context: u64,
+        /// End of the last pair of `io_submit` and `io_getevents` on that context.
+        aio_pair_ns: u64,
+        /// Running mean of the time between the two calls.
+        aio_gap_ns: u32,
+        /// Running mean of the duration of the second.
+        aio_events_ns: u32,
+        /// 1 after a fast pair, 2 after a timed `io_submit`, 3 after an untimed one that has no record yet.
+        aio_stage: u8,
+        /// Number of requests that those which the call in flight collects represent.
+        aio_stands_for: u8,
+        /// Zero.
+        padding_of_lines: [u8; 6],
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.
@@ -309,6 +345,13 @@ shared! {
 }
 
 impl TaskState {
+    /// Number of calls in the group that is being filled.
+    pub fn unfinished_calls(&self) -> u64 {
+        let open = bytes_of_all(&self.records).get(self.batch.count as usize * size_of::<CallRecord>()..);
+        let group = open.and_then(CallGroup::split_from);
+        group.map_or(0, |(group, _)| group.calls_of(u64::from(self.grouped)))
+    }
+
     /// Returns the state of the first task, at index 0 of the threads: blocked in a call that was entered before we
     /// attached.
     pub fn seed(now_ns: u64) -> Self {

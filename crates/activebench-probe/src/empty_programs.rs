@@ -1,11 +1,12 @@
-//! The cost of empty programs on the hooks that the product uses for every system call: the minimum cost of
-//! observing.
+//! The cost of empty programs on the hooks that the product uses for every system call and every request of io_uring:
+//! the minimum cost of observing.
 //!
 //! Only for `cargo xtask overhead`. Also lists the programs that already trace the machine: another tracer on the
 //! same hooks changes every figure that is measured at the same time.
 
 use aya::programs::{BtfTracePoint, loaded_programs};
 use aya::{Btf, Ebpf, EbpfLoader};
+use aya_obj::btf::BtfKind;
 use aya_obj::generated::bpf_prog_type;
 
 use crate::error::{ProbeError, refusal};
@@ -13,8 +14,8 @@ use crate::error::{ProbeError, refusal};
 /// The hooks that get an empty program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloorHooks {
-    /// `sys_enter` and `sys_exit`: the minimum cost of exact times for every call.
-    EnterAndExit,
+    /// Entry and exit of calls, submission and completion of requests of io_uring: the minimum cost of exact times.
+    CallsAndRequests,
     /// `sys_exit` alone: the minimum cost of seeing every call.
     ExitOnly,
 }
@@ -31,16 +32,24 @@ impl Floor {
     /// # Errors
     /// Returns an error if the kernel refuses, has no BTF, or lacks one of the hooks.
     pub fn attach(hooks: FloorHooks) -> Result<Self, ProbeError> {
-        let names: &[&str] = match hooks {
-            FloorHooks::EnterAndExit => &["sys_enter", "sys_exit"],
-            FloorHooks::ExitOnly => &["sys_exit"],
+        // The submission has one name before Linux 6.3 and another from there on.
+        let hooks: &[&[&str]] = match hooks {
+            FloorHooks::CallsAndRequests => &[
+                &["sys_enter"],
+                &["sys_exit"],
+                &["io_uring_submit_req", "io_uring_submit_sqe"],
+                &["io_uring_complete"],
+            ],
+            FloorHooks::ExitOnly => &[&["sys_exit"]],
         };
         let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
             .load(activebench_ebpf::EMPTY_PROGRAMS)
             .map_err(|error| refusal(&error))?;
-        for name in names {
+        for names in hooks {
+            let known = |name: &&&str| btf.id_by_type_name_kind(&format!("btf_trace_{name}"), BtfKind::Typedef).is_ok();
+            let name = names.iter().find(known).unwrap_or(&names[0]);
             let program = ebpf
                 .program_mut(name)
                 .ok_or_else(|| ProbeError::Load(format!("program {name} is not in the object of empty programs")))?;
@@ -83,7 +92,8 @@ mod tests {
         let object = aya_obj::Object::parse(activebench_ebpf::EMPTY_PROGRAMS).expect("the committed object parses");
         let mut names: Vec<&str> = object.programs.keys().map(String::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["sys_enter", "sys_exit"]);
+        let requests = ["io_uring_complete", "io_uring_submit_req", "io_uring_submit_sqe"];
+        assert_eq!(names, [&requests[..], &["sys_enter", "sys_exit"]].concat());
         assert!(object.maps.is_empty(), "{:?}", object.maps);
     }
 }

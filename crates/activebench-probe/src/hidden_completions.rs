@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use activebench_model::call::DeviceNumber;
-use activebench_probe_abi::{AioKey, AsyncCall, BioOwner, BlockRecord, CallRecord, IssuedRequest};
+use activebench_model::call::{DeviceNumber, Op};
+use activebench_probe_abi::{AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockRecord, CallRecord, IssuedRequest};
 use aya::Ebpf;
-use aya::maps::{HashMap, MapData};
+use aya::maps::{Array, HashMap, MapData};
 
 use crate::error::ProbeError;
-use crate::maps::{Plain, map_error, map_of};
+use crate::maps::{Plain, map_error, map_of, typed_map};
 
 /// Maximum wait for a device to become idle.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -51,16 +51,26 @@ pub(crate) struct UnseenCalls {
 
 /// Returns the calls that were submitted and not seen to end.
 pub(crate) fn calls(ebpf: &mut Ebpf) -> Result<UnseenCalls, ProbeError> {
-    let mut inferred = Vec::new();
-    let pending: HashMap<&mut MapData, Plain<AioKey>, Plain<AsyncCall>> =
-        HashMap::try_from(map_of(ebpf, "aio_pending")?).map_err(|error| map_error("aio_pending", &error))?;
-    for entry in pending.iter() {
-        let (_, Plain(call)) = entry.map_err(|error| map_error("aio_pending", &error))?;
-        inferred.push(CallRecord::inferred_from_async(&call));
+    let mut calls = Vec::new();
+    let slots: Array<_, Plain<AsyncSlot>> = typed_map(ebpf, "in_flight")?;
+    for place in 0..slots.len() {
+        let Plain(slot) = slots.get(&place, 0).map_err(|error| map_error("in_flight", &error))?;
+        if slot.address != 0 {
+            calls.push(slot.call);
+        }
     }
-    let pending: HashMap<&mut MapData, u64, Plain<AsyncCall>> =
-        HashMap::try_from(map_of(ebpf, "uring_pending")?).map_err(|error| map_error("uring_pending", &error))?;
-    Ok(UnseenCalls { inferred, lost: pending.keys().filter(Result::is_ok).count() as u64 })
+    let besides: HashMap<&mut MapData, Plain<AsyncKey>, Plain<AsyncCall>> =
+        HashMap::try_from(map_of(ebpf, "in_flight_besides")?)
+            .map_err(|error| map_error("in_flight_besides", &error))?;
+    for entry in besides.iter() {
+        let (_, Plain(call)) = entry.map_err(|error| map_error("in_flight_besides", &error))?;
+        calls.push(call);
+    }
+    let is_of_libaio = |op| matches!(op, Op::AioRead | Op::AioWrite | Op::AioFsync | Op::AioFdatasync);
+    let is_inferred = |call: &&AsyncCall| Op::from_code(call.op).is_some_and(is_of_libaio);
+    let inferred: Vec<_> = calls.iter().filter(is_inferred).map(CallRecord::inferred_from_async).collect();
+    let lost = (calls.len() - inferred.len()) as u64;
+    Ok(UnseenCalls { inferred, lost })
 }
 
 /// Returns `true` if the device has a moment without requests; `false` if the number of requests cannot be read.

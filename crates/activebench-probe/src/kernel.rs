@@ -14,7 +14,8 @@ use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKin
 use activebench_model::hook::Hook;
 use activebench_model::sha256;
 use activebench_probe_abi::{
-    BlockBatch, CacheBatch, CallDescription, Membership, RecordCounters, TaskState, UNDECODED_PATHS, bytes_of, syscalls,
+    BlockBatch, CacheBatch, CallDescription, CallRecord, Membership, RecordCounters, TaskState, UNDECODED_PATHS,
+    bytes_of, syscalls,
 };
 use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -451,7 +452,9 @@ impl Probe {
             let before = store.received(KernelClass::Calls);
             store.take_unsent(&thread, &self.live);
             unsent.made += store.received(KernelClass::Calls) - before;
-            unsent.estimated += u64::from(thread.estimated) + u64::from(thread.grouped);
+            let alone = [CallRecord::unsent_request(&thread), CallRecord::unsent_submission(&thread)];
+            unsent.estimated += u64::from(thread.estimated) + thread.unfinished_calls();
+            unsent.estimated += alone.iter().flatten().count() as u64;
         }
         Ok(unsent)
     }

@@ -180,6 +180,10 @@ impl RecordStore {
             records.extend_from_slice(bytes_of(&group.finished_by(thread)));
         }
         self.take_calls(&records, live);
+        let unsent = [CallRecord::unsent_request(thread), CallRecord::unsent_submission(thread)];
+        for call in unsent.iter().flatten() {
+            self.take_calls(bytes_of(call), live);
+        }
     }
 
     fn take_sample(&mut self, class: KernelClass, record: &SampleRecord) {

@@ -104,8 +104,8 @@ pub(crate) fn observation(coverage: &Coverage) -> String {
     parts.join("; ")
 }
 
-/// Returns a note if most calls were observed on the slow path. This happens on a machine where a thread's calls do not
-/// always find their registers at the same address.
+/// Returns a note if most calls were observed on the slow path. This happens on a machine whose kernel
+/// stacks are not where x86-64 usually has them.
 fn longer_way(calls: &RecordAccount) -> Option<String> {
     // Each call is met twice, at its entry and its exit.
     let met = 2 * calls.made;

@@ -218,6 +218,9 @@ impl Standing {
 const CACHED_PREAD_NS: f64 = 150.0;
 /// Highest accepted nanoseconds added to a cached pread of a process outside the tree.
 const OUTSIDE_NS: f64 = 110.0;
+/// Largest accepted ratio of a cached read of an asynchronous engine, and largest accepted multiple of the floor's cost.
+const ASYNCHRONOUS_RATIO: f64 = 1.12;
+const ASYNCHRONOUS_FLOORS: f64 = 3.0;
 /// Smallest accepted factor by which repeated offsets are found faster than by `sort | uniq -c`.
 const OFFSETS_FACTOR: f64 = 10.0;
 /// Most seconds for it, for any number of reads up to 100 million, and most memory.
@@ -232,6 +235,10 @@ pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>)
     vec![
         of_nanoseconds("a cached pread", CACHED_PREAD_NS, result("preads")),
         of_nanoseconds("a cached pread outside the tree", OUTSIDE_NS, result("bystander")),
+        of_asynchronous("io_uring", result("fio-io-uring")),
+        of_floors("io_uring", result("fio-io-uring")),
+        of_asynchronous("libaio", result("fio-libaio")),
+        of_floors("libaio", result("fio-libaio")),
         of_ratio("direct reads of a loop device", result("direct-loop")),
         of_median("a loop device", result("direct-loop")),
         of_ratio("direct reads of a file", result("direct-file")),
@@ -264,6 +271,48 @@ fn of_nanoseconds(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Ai
             format!("{:.0} ns ({interval}; p5 {:.0} ns)", cost.added_ns_median, cost.added_ns_p5)
         }),
         standing: cost.map(|cost| Standing::of(cost.added_ns_interval, limit, -limit)),
+    }
+}
+
+fn of_asynchronous(engine: &str, result: Option<&WorkloadResult>) -> Aim {
+    let cost = result.and_then(|result| result.cost_of(Variant::Activebench));
+    Aim {
+        aim: format!("a cached read through {engine} takes at most {ASYNCHRONOUS_RATIO} times as long"),
+        measured: cost.map(|cost| {
+            let interval = said(cost.ratio_interval, cost.rounds, |ratio| format!("{ratio:.2}"), "");
+            format!("{:.2} times, {:.0} ns more ({interval})", cost.ratio_median, cost.added_ns_median)
+        }),
+        standing: cost.map(|cost| Standing::of(cost.ratio_interval, ASYNCHRONOUS_RATIO, 1.0 / ASYNCHRONOUS_RATIO)),
+    }
+}
+
+/// Compares what is added with what empty programs on the same hooks add, by the difference to the accepted multiple
+/// in each round.
+fn of_floors(engine: &str, result: Option<&WorkloadResult>) -> Aim {
+    let measured = result.and_then(|result| {
+        let costs = result.cost_of(Variant::Activebench).zip(result.cost_of(Variant::Floor))?;
+        let ours = result.differences(Variant::Activebench, Variant::Untraced);
+        let floor = result.differences(Variant::Floor, Variant::Untraced);
+        let beyond =
+            ours.iter().zip(&floor).map(|(ours, floor)| ours - ASYNCHRONOUS_FLOORS * floor).collect::<Vec<_>>();
+        Some((costs, beyond))
+    });
+    Aim {
+        aim: format!(
+            "at most {ASYNCHRONOUS_FLOORS:.0} times what empty programs add to a cached read through {engine}"
+        ),
+        measured: measured.as_ref().map(|((ours, floor), beyond)| {
+            let more = said(statistics::median_interval(beyond), beyond.len(), |ns| format!("{ns:+.0}"), " ns");
+            format!(
+                "{:.0} ns, empty programs {:.0} ns (above {ASYNCHRONOUS_FLOORS:.0} times these: {more})",
+                ours.added_ns_median, floor.added_ns_median
+            )
+        }),
+        standing: measured.map(|(_, beyond)| match statistics::median_interval(&beyond) {
+            Some(interval) if interval.high <= 0.0 => Standing::Within,
+            Some(interval) if interval.low > 0.0 => Standing::Beyond,
+            _ => Standing::CannotTell,
+        }),
     }
 }
 
@@ -407,16 +456,19 @@ pub(crate) mod tests {
         let aims = aims(&[preads, direct], None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
-        assert_eq!(standings, [within, None, None, None, open, None, within, within, open, None]);
+        assert_eq!(
+            standings,
+            [within, None, None, None, None, None, None, None, open, None, within, within, open, None]
+        );
         assert_eq!(
             aims[0].measured.as_deref(),
             Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),
             "the p5 of six is the smallest"
         );
         assert_eq!(aims[1].measured, None);
-        assert_eq!(aims[4].measured.as_deref(), Some("+2.0 % (1 round: no interval)"));
+        assert_eq!(aims[8].measured.as_deref(), Some("+2.0 % (1 round: no interval)"));
         assert_eq!(
-            aims[6].measured.as_deref(),
+            aims[10].measured.as_deref(),
             Some("146 ns, bpftrace 400 ns (difference: 95 % interval -260 to -250 ns, 6 rounds)")
         );
     }
@@ -428,7 +480,7 @@ pub(crate) mod tests {
                 "direct-file",
                 &[(Variant::Untraced, &six([1000.0; 6])), (Variant::Activebench, &six(observed))],
             );
-            assert_eq!(aims(&[direct], None)[4].standing, Some(expected), "{observed:?}");
+            assert_eq!(aims(&[direct], None)[8].standing, Some(expected), "{observed:?}");
         };
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1010.0], Standing::Within);
         check([1020.0, 1030.0, 1025.0, 1011.0, 1040.0, 1030.0], Standing::Beyond);
@@ -447,8 +499,8 @@ pub(crate) mod tests {
         }
         direct.conclude();
         let aims = aims(&[direct], None);
-        assert_eq!((aims[4].standing, aims[5].standing), (None, Some(Standing::Within)));
-        let measured = aims[5].measured.as_deref().unwrap_or_default();
+        assert_eq!((aims[8].standing, aims[9].standing), (None, Some(Standing::Within)));
+        let measured = aims[9].measured.as_deref().unwrap_or_default();
         assert!(measured.starts_with("+0.50 % of 40.2 us (95 % interval +0.50 to +0.50 %, 6 rounds)"), "{measured}");
     }
 
@@ -465,7 +517,7 @@ pub(crate) mod tests {
                 "direct-loop",
                 &[(Variant::Untraced, &figures(0, 0.0)), (Variant::Activebench, &figures(3, 2.0))],
             );
-            assert_eq!(aims(&[direct], None)[2].standing, Some(expected), "{rounds} rounds");
+            assert_eq!(aims(&[direct], None)[6].standing, Some(expected), "{rounds} rounds");
         };
         check(7, Standing::CannotTell);
         check(57, Standing::Within);

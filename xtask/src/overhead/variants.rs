@@ -12,7 +12,8 @@ pub(crate) enum Variant {
     Untraced,
     /// An empty program on the exit of every call.
     FloorExit,
-    /// Empty programs on the entry and the exit of every call.
+    /// Empty programs on the entry and the exit of every call, and on the submission and completion of every request of
+    /// io_uring.
     Floor,
     /// The product.
     Activebench,
@@ -20,6 +21,8 @@ pub(crate) enum Variant {
     WithoutSamples,
     /// bpftrace counting the exits of calls, without a key: its cheapest program.
     BpftraceCount,
+    /// bpftrace counting on all hooks of calls and requests, those of the floor.
+    BpftraceSameHooks,
     /// bpftrace counting the entries of calls by process, as its tutorial does.
     BpftraceByProcess,
     /// bpftrace with a histogram of the latency of one call.
@@ -31,8 +34,8 @@ pub(crate) enum Variant {
 }
 
 use Variant::{
-    Activebench, BpftraceByProcess, BpftraceCount, BpftraceHistogram, Floor, FloorExit, PerfTrace, Strace, Untraced,
-    WithoutSamples,
+    Activebench, BpftraceByProcess, BpftraceCount, BpftraceHistogram, BpftraceSameHooks, Floor, FloorExit, PerfTrace,
+    Strace, Untraced, WithoutSamples,
 };
 
 /// All variants, the cheapest first.
@@ -49,6 +52,24 @@ pub(crate) const ALL: &[Variant] = &[
     Strace,
 ];
 
+/// All variants for asynchronous I/O: bpftrace counts on the hooks of requests too.
+pub(crate) const ASYNCHRONOUS: &[Variant] = &[
+    Untraced,
+    FloorExit,
+    Floor,
+    WithoutSamples,
+    Activebench,
+    BpftraceCount,
+    BpftraceSameHooks,
+    BpftraceByProcess,
+    BpftraceHistogram,
+    PerfTrace,
+    Strace,
+];
+
+/// Variants that the aims of asynchronous I/O compare.
+pub(crate) const BESIDE_THE_FLOOR: &[Variant] = &[Untraced, Floor, WithoutSamples, Activebench, BpftraceSameHooks];
+
 /// Variants that see every process of the machine, so that a process outside the observed tree is slowed too.
 pub(crate) const SYSTEM_WIDE: &[Variant] =
     &[Untraced, FloorExit, Floor, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess, BpftraceHistogram];
@@ -61,6 +82,9 @@ pub(crate) const COUNTING: &[Variant] = &[Untraced, WithoutSamples, Activebench,
 
 /// bpftrace's cheapest program that counts: one number for the exits of all calls.
 const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";
+/// The same on every hook of calls and of requests of io_uring.
+const COUNT_SAME_HOOKS: &str = "tracepoint:raw_syscalls:sys_enter, tracepoint:raw_syscalls:sys_exit, \
+     tracepoint:io_uring:io_uring_submit_req, tracepoint:io_uring:io_uring_complete { @ = count(); }";
 /// The one-liner of bpftrace's tutorial, lesson "Syscall Counts By Process".
 const COUNT_BY_PROCESS: &str = "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }";
 
@@ -74,6 +98,7 @@ impl Variant {
             Activebench => "activebench",
             WithoutSamples => "activebench-without-samples",
             BpftraceCount => "bpftrace-count",
+            BpftraceSameHooks => "bpftrace-count-same-hooks",
             BpftraceByProcess => "bpftrace-count-by-process",
             BpftraceHistogram => "bpftrace-histogram",
             PerfTrace => "perf-trace",
@@ -86,10 +111,11 @@ impl Variant {
         match self {
             Untraced => "untraced".to_owned(),
             FloorExit => "floor: empty program on sys_exit".to_owned(),
-            Floor => "floor: empty programs on sys_enter, sys_exit".to_owned(),
+            Floor => "floor: empty programs on sys_enter, sys_exit, io_uring_submit_req, io_uring_complete".to_owned(),
             Activebench => "**activebench**".to_owned(),
             WithoutSamples => "activebench without stack samples".to_owned(),
             BpftraceCount => "bpftrace, count of all calls without a key".to_owned(),
+            BpftraceSameHooks => "bpftrace, count on the floor's hooks without a key".to_owned(),
             BpftraceByProcess => "bpftrace, count by process: its tutorial's one-liner".to_owned(),
             BpftraceHistogram => format!("bpftrace, latency histogram of {syscall}"),
             PerfTrace => "perf trace -s".to_owned(),
@@ -100,7 +126,7 @@ impl Variant {
     /// Returns the program that it needs; `None` when it needs only our own.
     pub(crate) fn tool(self) -> Option<&'static Tool> {
         match self {
-            BpftraceCount | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
+            BpftraceCount | BpftraceSameHooks | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
             PerfTrace => Some(&tools::PERF),
             Strace => Some(&tools::STRACE),
             Untraced | FloorExit | Floor | Activebench | WithoutSamples => None,
@@ -156,10 +182,11 @@ impl Variant {
                 command.env_remove("SUDO_USER");
                 command
             }
-            BpftraceCount | BpftraceByProcess | BpftraceHistogram => {
+            BpftraceCount | BpftraceSameHooks | BpftraceByProcess | BpftraceHistogram => {
                 let mut command = tool(&tools::BPFTRACE);
                 let text = match self {
                     BpftraceCount => COUNT.to_owned(),
+                    BpftraceSameHooks => COUNT_SAME_HOOKS.to_owned(),
                     BpftraceByProcess => COUNT_BY_PROCESS.to_owned(),
                     _ => histogram(syscall),
                 };
@@ -193,6 +220,7 @@ impl Variant {
                 "activebench verify --quiet --fail-on never --sample-hz 0 --out RUN -- COMMAND".to_owned()
             }
             BpftraceCount => format!("bpftrace -e '{COUNT}' -c COMMAND"),
+            BpftraceSameHooks => format!("bpftrace -e '{COUNT_SAME_HOOKS}' -c COMMAND"),
             BpftraceByProcess => format!("bpftrace -e '{COUNT_BY_PROCESS}' -c COMMAND"),
             BpftraceHistogram => format!("bpftrace -e '{}' -c COMMAND", histogram(syscall)),
             PerfTrace => "perf trace -s -o /dev/null -- COMMAND".to_owned(),
@@ -237,6 +265,7 @@ mod tests {
             ["activebench", "verify", "--quiet", "--fail-on", "never", "--sample-hz", "0", "--out", "run", "--"];
         check(WithoutSamples, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
         check(BpftraceCount, &["bpftrace", "-e", COUNT, "-c", "/bin/sh run.sh"]);
+        check(BpftraceSameHooks, &["bpftrace", "-e", COUNT_SAME_HOOKS, "-c", "/bin/sh run.sh"]);
         check(BpftraceByProcess, &["bpftrace", "-e", COUNT_BY_PROCESS, "-c", "/bin/sh run.sh"]);
         check(PerfTrace, &["perf", "trace", "-s", "-o", "/dev/null", "--", "/bin/sh", "run.sh"]);
         check(Strace, &["strace", "-f", "-o", "/dev/null", "/bin/sh", "run.sh"]);
@@ -244,10 +273,10 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = ALL.iter().map(|variant| variant.name()).collect();
+        let mut names: Vec<&str> = ASYNCHRONOUS.iter().map(|variant| variant.name()).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), ALL.len());
+        assert_eq!(names.len(), ASYNCHRONOUS.len());
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(crate) enum Engine {
     Psync,
     /// A queue of 16 requests.
     IoUring,
+    /// The same through Linux native asynchronous I/O.
+    Libaio,
 }
 
 /// Storage that fio reads.
@@ -109,9 +111,19 @@ pub(crate) const ALL: &[Workload] = &[
         program: Program::Fio { engine: Engine::IoUring, target: Target::CachedFile },
         outside: false,
         syscall: "io_uring_enter",
-        variants: variants::ALL,
+        variants: variants::ASYNCHRONOUS,
         rounds_divisor: 1,
-        more: None,
+        more: Some(More { variants: variants::BESIDE_THE_FLOOR, rounds: 20 }),
+    },
+    Workload {
+        name: "fio-libaio",
+        title: "fio libaio with a queue of 16, cached 4 KiB random reads",
+        program: Program::Fio { engine: Engine::Libaio, target: Target::CachedFile },
+        outside: false,
+        syscall: "io_submit",
+        variants: variants::ASYNCHRONOUS,
+        rounds_divisor: 1,
+        more: Some(More { variants: variants::BESIDE_THE_FLOOR, rounds: 20 }),
     },
     Workload {
         name: "direct-loop",
@@ -215,6 +227,7 @@ impl Workload {
                 command.extend(match engine {
                     Engine::Psync => words(&["--ioengine=psync"]),
                     Engine::IoUring => words(&["--ioengine=io_uring", "--iodepth=16"]),
+                    Engine::Libaio => words(&["--ioengine=libaio", "--iodepth=16"]),
                 });
                 command.extend(match target {
                     Target::CachedFile => vec![format!("--filename={CACHED_FILE}")],
@@ -299,6 +312,7 @@ mod tests {
         for (name, expected) in [
             ("fio-psync", "'--ioengine=psync' '--filename=cached' >"),
             ("fio-io-uring", "'--ioengine=io_uring' '--iodepth=16' '--filename=cached' >"),
+            ("fio-libaio", "'--ioengine=libaio' '--iodepth=16' '--filename=cached' >"),
             ("direct-loop", "'--ioengine=psync' '--filename=/dev/loop7' '--direct=1' >"),
             ("direct-file", "'--ioengine=psync' '--filename=direct' '--direct=1' >"),
         ] {

@@ -45,6 +45,17 @@ impl CallsByFile {
         };
         self.calls.iter().filter(of_file).map(figures).collect()
     }
+
+    /// As [`Self::on`], where the records of several threads are not in order.
+    fn sorted_on(&self, name: &str, op: &str) -> Vec<[i64; 3]> {
+        sorted(self.on(name, op).into_iter())
+    }
+}
+
+fn sorted(figures: impl Iterator<Item = [i64; 3]>) -> Vec<[i64; 3]> {
+    let mut figures: Vec<_> = figures.collect();
+    figures.sort_unstable();
+    figures
 }
 
 fn blind_paths(run: &Verified) -> Vec<(String, u64)> {
@@ -85,6 +96,54 @@ fn lists_are_walked_no_further_than_the_kernel_takes_them_and_the_rest_is_named(
     assert!(programs_ns > 65_536, "{programs_ns}");
     // What they moved is unknown.
     assert!(states_of(&run, "write_bytes").into_iter().eq(["partial"]), "{}", run.report["phases"]);
+}
+
+/// Requests that complete in the call that submits them alone join groups; a wrong member would have the offset, length
+/// or result of another. Thousands in flight share places.
+#[test]
+fn requests_of_io_uring_are_seen_once_each_with_what_they_asked_for_and_got() {
+    needs!(beside: "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let run = workload(&volume, &["rings"]);
+    let calls = CallsByFile::of(&run);
+    let unit = UNIT as i64;
+    // Writes and reads in between, past the end, and from memory that is not there.
+    let single = |index: i64| match index % 8 {
+        3 => ("uring_read", [index * unit, 1 + index, 0]),
+        5 => ("uring_read", [index << 30, 1 + index, 0]),
+        7 => ("uring_write", [index * unit, 1 + index, -14]),
+        _ => ("uring_write", [index * unit, 1 + index, 1 + index]),
+    };
+    for op in ["uring_read", "uring_write"] {
+        let of_op = (0..2000).map(single).filter(|(of, _)| *of == op);
+        assert_eq!(calls.sorted_on("single", op), sorted(of_op.map(|(_, figures)| figures)), "{op}");
+    }
+    // The same through libaio, some of it collected by the call behind the next submission.
+    let pair = |index: i64| match index % 8 {
+        3 => ("aio_read", [index * unit, 1 + index, 0]),
+        7 => ("aio_write", [index * unit, 1 + index, -14]),
+        _ => ("aio_write", [index * unit, 1 + index, 1 + index]),
+    };
+    for op in ["aio_read", "aio_write"] {
+        let of_op = (0..2000).map(pair).filter(|(of, _)| *of == op);
+        assert_eq!(calls.sorted_on("pairs", op), sorted(of_op.map(|(_, figures)| figures)), "{op}");
+    }
+    let of_call = |op: &str| calls.calls.iter().filter(|call| call["op"] == op).count();
+    assert_eq!(of_call("io_submit"), 2000);
+    let events = calls.calls.iter().filter(|call| call["op"] == "io_getevents");
+    let collected: i64 = events.map(|call| call["returned"].parse::<i64>().expect("a number")).sum();
+    assert_eq!(collected, 2000);
+    let lengths = |from: i64, to: i64| (from..to).map(|index| 1 + index % 1000);
+    let deep = lengths(0, 4000).map(|length| [0, length, 0]).chain(lengths(4000, 4020).map(|length| [0, length, -125]));
+    assert_eq!(calls.sorted_on("deep", "uring_read"), sorted(deep));
+    assert_eq!(calls.on("linked", "uring_read"), [[0, unit, unit]]);
+    let written = [[0, unit, unit], [unit, unit, -14], [2 * unit, unit, -125]];
+    assert_eq!(calls.sorted_on("linked", "uring_write"), written);
+    let registered = (0..64).map(|index| [index * unit, unit, unit]);
+    assert_eq!(calls.sorted_on("registered", "uring_write"), sorted(registered));
+    let enters = calls.calls.iter().filter(|call| call["op"] == "io_uring_enter" && call["requested"] == "1").count();
+    assert!(enters >= 2000, "{enters}");
+    assert_eq!(blind_paths(&run), [("io_uring requests without a completion entry".to_owned(), 20)], "{}", run.story());
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) enum Hidden {
         #[command(subcommand)]
         workload: workload::Workload,
     },
-    /// Internal: run a command while programs that do nothing are attached to every system call.
+    /// Internal: run a command while programs that do nothing are attached to every call and request.
     #[command(name = "__floor", hide = true)]
     Floor {
         /// Attach only to the exit of calls.

@@ -13,7 +13,7 @@ use activebench_engine::failure::{ExitCode, Failure, OrExit};
 /// Runs the command; returns its exit code, or 128 plus the signal that ended it.
 pub(super) fn run_beside(exit_only: bool, words: &[OsString]) -> Result<i32, Failure> {
     use std::os::unix::process::ExitStatusExt;
-    let hooks = if exit_only { FloorHooks::ExitOnly } else { FloorHooks::EnterAndExit };
+    let hooks = if exit_only { FloorHooks::ExitOnly } else { FloorHooks::CallsAndRequests };
     let _floor = Floor::attach(hooks).or_exit(ExitCode::CannotObserve)?;
     let status = Command::new(&words[0])
         .args(&words[1..])

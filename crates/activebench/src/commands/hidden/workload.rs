@@ -7,6 +7,7 @@
 mod lists;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
+mod rings;
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -56,6 +57,11 @@ pub(crate) enum Workload {
     },
     /// Makes calls with lists of iovecs and requests, up to numbers that the kernel refuses.
     Lists {
+        /// The folder of the files.
+        folder: PathBuf,
+    },
+    /// Submits requests of io_uring in all the ways that an observer could confuse or overlook.
+    Rings {
         /// The folder of the files.
         folder: PathBuf,
     },
@@ -114,6 +120,7 @@ impl Workload {
             Workload::Syncs { count, by, file } => syncs(*count, *by, file),
             Workload::Calls { count, folder } => calls(*count, folder),
             Workload::Lists { folder } => lists::run(folder),
+            Workload::Rings { folder } => rings::run(folder),
             #[cfg(target_arch = "x86_64")]
             Workload::Narrow { count, undecoded, folder } => narrow::run(*count, folder, *undecoded),
             Workload::Cpu { rounds, ms, folder } => cpu(*rounds, Duration::from_millis(*ms), folder),
