@@ -27,7 +27,8 @@ fn claims(run: &Verified) -> &[serde_json::Value] {
     run.report["claims"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Asserts that each printed rate is rebuilt within 1 %, and returns their number.
+/// Asserts that each printed rate is rebuilt within 1 %, and returns their number. Where the pass waited for a CPU, it may
+/// have waited between the tool's clock and its first or last call: then only the product's tolerance holds.
 fn assert_rebuilt(run: &Verified) -> usize {
     run.assert_nothing_lost();
     let rates = claims(run).iter().filter(|claim| {
@@ -38,7 +39,10 @@ fn assert_rebuilt(run: &Verified) -> usize {
         .map(|claim| {
             let (claimed, observed) = (claim["value"].as_f64(), claim["observed"]["value"].as_f64());
             let (claimed, observed) = (claimed.expect("a number"), observed.expect("an observed rate"));
-            assert!((claimed / observed - 1.0).abs() < 0.01, "{claim}: {}", run.story());
+            let phase = claim["phase"].as_str().expect("a phase");
+            let waited = run.fact(phase, "preempted_ns") > 0.05 * run.fact(phase, "window_ns");
+            let bound = if waited { 0.06 } else { 0.01 };
+            assert!((claimed / observed - 1.0).abs() < bound, "{claim}: {}", run.story());
         })
         .count()
 }

@@ -28,6 +28,8 @@ const CPU_SOURCE: &str = "tp_btf/sys_enter, tp_btf/sys_exit, tp_btf/sched_switch
 const EXIT_SOURCE: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
 /// Source of the stops.
 const SWITCH_SOURCE: &str = Hook::Switch.name();
+/// Stops below this are not all recorded, and not counted: a tracer that stops the tool at each call makes many of them.
+const LEAST_STOP_NS: u64 = 2_000_000;
 /// The sampling clock.
 const SAMPLES_HOOK: &str = Hook::CpuClock.name();
 /// Expected number of samples from which missing samples are reported.
@@ -79,7 +81,7 @@ pub fn profile_phases(
     for batch in source.cpu() {
         for event in &batch? {
             cuts.feed(event);
-            if event.state != ThreadState::Stopped {
+            if event.state != ThreadState::Stopped || event.at_ns.saturating_sub(event.since_ns) < LEAST_STOP_NS {
                 continue;
             }
             let Some(of_thread) = by_thread.get(event.tid) else { continue };

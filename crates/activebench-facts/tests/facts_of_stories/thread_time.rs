@@ -54,25 +54,22 @@ fn of_phase(profiles: &Profiles) -> &CpuProfile {
 
 #[test]
 fn the_longest_stop_of_a_thread_counts_inside_the_window() {
-    let (mut story, (start, end)) = story();
-    let stop = |since, at, blocked| total(TOOL, at, since, ThreadState::Stopped, [0, 0, blocked, 0, 0]);
-    // The first begins before the window; together they last a half of it.
-    let quarter = (end - start) / 4;
+    const MS: u64 = 1_000_000;
+    let (mut story, (start, _)) = story();
+    let stop = |since, at| total(TOOL, at, since, ThreadState::Stopped, [0; 5]);
+    // The first begins before the window, the second is short, and the third ends after the window.
     story.events.cpu = vec![
-        stop(start - 50, start + quarter, start + quarter),
-        total(TOOL, start + 2 * quarter, start + quarter, ThreadState::User, [quarter, 0, start + quarter, 0, 0]),
-        total(
-            TOOL,
-            start + 3 * quarter,
-            start + 2 * quarter,
-            ThreadState::Stopped,
-            [quarter, 0, start + 2 * quarter, 0, 0],
-        ),
+        stop(start - 50, start + 3 * MS),
+        stop(start + 4 * MS, start + 5 * MS),
+        total(TOOL, start + 6 * MS, start + 5 * MS, ThreadState::Blocked, [0; 5]),
+        stop(start + 8 * MS, start + 12 * MS),
     ];
-    let (facts, ..) = profiled(&story, read_phase(3, (start, end)));
-    check("stopped", &facts, &[(Stopped, count(2 * quarter))]);
+    story.now = start + 20 * MS;
+    let phase = || read_phase(3, (start, start + 10 * MS));
+    let (facts, ..) = profiled(&story, phase());
+    check("stopped", &facts, &[(Stopped, count(5 * MS))]);
     story.events.cpu.clear();
-    let (facts, ..) = profiled(&story, read_phase(3, (start, end)));
+    let (facts, ..) = profiled(&story, phase());
     check("never stopped", &facts, &[(Stopped, count(0))]);
 }
 
