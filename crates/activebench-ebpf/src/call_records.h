@@ -295,7 +295,8 @@ static never_inline int add_async(struct task_state *state, struct async_call *c
 	record->fd = call->fd;
 	record->op = call->op;
 	record->file_kind = call->file_kind;
-	record->stands_for = call->stands_for;
+	/* A slow request stands for itself alone, as those that go untimed do: fast ones are sampled. */
+	record->stands_for = call->stands_for > 1 && end_ns - record->start_ns >= FAST_NS ? 1 : call->stands_for;
 	state->estimated += !call->stands_for;
 	record_is_filled(state);
 	return 0;
