@@ -32,7 +32,7 @@ use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
-use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map};
+use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
 use crate::needed_types::NeededTypes;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
@@ -445,13 +445,8 @@ impl Probe {
         for Plain(batch) in values.iter() {
             store.take(bytes_of(batch), &self.live);
         }
-        let threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         let mut unsent = RecordAccount::default();
-        for place in 0..threads.len() {
-            let Plain(thread) = threads.get(&place, 0).map_err(|error| map_error("threads", &error))?;
-            if thread.used == 0 {
-                continue;
-            }
+        for thread in used_values(&mut self.ebpf, "threads", |thread: &TaskState| thread.used != 0)? {
             let before = store.received(KernelClass::Calls);
             store.take_unsent(&thread, &self.live);
             unsent.made += store.received(KernelClass::Calls) - before;
