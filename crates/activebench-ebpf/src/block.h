@@ -67,6 +67,12 @@ static always_inline u32 disk_number(struct gendisk *disk)
 	return (u32)READ_FIELD(disk, major) << 20 | (u32)READ_FIELD(disk, first_minor);
 }
 
+/* Whether a device completes requests, and not just bios. */
+static always_inline int takes_requests(struct gendisk *disk)
+{
+	return READ_FIELD(READ_FIELD(disk, queue), mq_ops) != NULL;
+}
+
 static always_inline u8 intent_flags(u32 command_flags)
 {
 	u8 flags = 0;
@@ -248,7 +254,7 @@ int block_bio_queue(u64 *context)
 	if (before && before->left)
 		add_inferred(before, before->queued_ns, BATCH_OF_QUEUE);
 	record.at_ns = bpf_ktime_get_ns();
-	record.device = disk_number(bio->bi_bdev->bd_disk);
+	record.device = disk_number(READ_FIELD(READ_FIELD(bio, bi_bdev), bd_disk));
 	record.sector = bio->bi_iter.bi_sector;
 	record.bytes = bio->bi_iter.bi_size;
 	record.operation = command_flags & OP_MASK;
@@ -313,7 +319,7 @@ int block_rq_issue(u64 *context)
 		}
 	}
 	now.at_ns = bpf_ktime_get_ns();
-	now.device = disk_number(request->q->disk);
+	now.device = disk_number(READ_FIELD(READ_FIELD(request, q), disk));
 	now.operation = operation;
 	if (bpf_map_update_elem(&issued, &key, &now, UPDATE_ANY)) {
 		count_shared_made(CLASS_BLOCK_QUEUED);
@@ -426,7 +432,7 @@ int block_rq_complete(u64 *context)
 	u32 operation = command_flags & OP_MASK;
 
 	completion.record.at_ns = now;
-	completion.record.device = disk_number(request->q->disk);
+	completion.record.device = disk_number(READ_FIELD(READ_FIELD(request, q), disk));
 	completion.record.sector = request->__sector;
 	completion.record.operation = operation;
 	completion.record.flags = intent_flags(command_flags) | BLOCK_FIRST_OF_REQUEST;
@@ -439,7 +445,7 @@ int block_rq_complete(u64 *context)
 		/* The end of a flush sequence completes its request a second time, without data. */
 		if (!bytes)
 			return 0;
-		completion.bio = (u64)request->bio;
+		completion.bio = (u64)READ_FIELD(request, bio);
 		completion.left = bytes;
 		bpf_loop(BIOS_PER_REQUEST, complete_bio, &completion, 0);
 		completion.record.bytes += completion.left;
@@ -461,7 +467,7 @@ int block_bio_complete(u64 *context)
 
 	if (!owner)
 		return 0;
-	if (owner->left && !bio->bi_status && bio->bi_bdev->bd_disk->queue->mq_ops)
+	if (owner->left && !bio->bi_status && takes_requests(READ_FIELD(READ_FIELD(bio, bi_bdev), bd_disk)))
 		add_inferred(owner, bpf_ktime_get_ns(), BATCH_OF_BIO_COMPLETION);
 	bpf_map_delete_elem(&bio_owners, &key);
 	return 0;

@@ -60,16 +60,16 @@ static always_inline void descriptors_changed(void)
 
 static always_inline struct file *file_of(struct task_struct *task, s32 fd)
 {
-	struct files_struct *descriptors = task->files;
+	struct files_struct *descriptors = READ_FIELD(task, files);
 	struct fdtable *table;
 	struct file *file = NULL;
 
 	if (!descriptors || fd < 0)
 		return NULL;
-	table = descriptors->fdt;
-	if (!table || (u32)fd >= table->max_fds)
+	table = READ_FIELD(descriptors, fdt);
+	if (!table || (u32)fd >= READ_FIELD(table, max_fds))
 		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	bpf_probe_read_kernel(&file, sizeof(file), READ_FIELD(table, fd) + fd);
 	return file;
 }
 

@@ -55,7 +55,12 @@ static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;
 
-/* Field of a struct behind an untyped pointer; zero when the address cannot be read. */
+/*
+ * Field of a struct behind an untyped pointer; zero when the address cannot be read.
+ *
+ * Also for a pointer in a struct that a tracepoint names, outside the path of calls: from Linux 6.3 on, the verifier
+ * searches all types of the kernel several times for each plain load of one, which takes it milliseconds.
+ */
 #define READ_FIELD(pointer, field)                                                  \
 	({                                                                          \
 		typeof(pointer) pointer_ = (pointer);                               \

@@ -108,21 +108,52 @@ int task_newtask(u64 *context)
 /* Arguments, or pieces of long ones, that are sent of one execution. */
 #define MOST_ARGUMENTS 128
 
+struct argument_walk {
+	struct name_record *record;
+	u64 address, end;
+	s64 number;
+};
+
+/* Sends the next piece; one that fills the record is not the last of its argument. */
+static long send_argument(u32 index, struct argument_walk *walk)
+{
+	struct name_record *record = walk->record;
+	long length;
+	char last = 0;
+
+	if (walk->address >= walk->end)
+		return 1;
+	length = bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)walk->address);
+	if (length <= 0)
+		return 1;
+	record->returned = walk->number;
+	count_made(CLASS_NAMES);
+	if (bpf_ringbuf_output(&ring, record, sizeof(*record), RINGBUF_NO_WAKEUP))
+		count_lost(CLASS_NAMES, 1);
+	walk->address += length;
+	if (length == sizeof(record->name))
+		bpf_probe_read_user(&last, sizeof(last), (void *)(walk->address - 1));
+	/* What was cut off is the next piece of the same argument. */
+	if (last)
+		walk->address--;
+	else
+		walk->number++;
+	return 0;
+}
+
 /* Sends what a program was executed with: an argument a record, one that does not fit in several. */
 static never_inline void send_arguments(struct task_struct *task, u64 now)
 {
-	struct mm_struct *mm = task->mm;
-	u32 zero = 0, piece;
+	struct mm_struct *mm = READ_FIELD(task, mm);
+	u32 zero = 0;
 	struct name_record *record = bpf_map_lookup_elem(&name_scratch, &zero);
-	u64 address, end;
-	s64 number = 0;
-	long length;
-	char last;
+	struct argument_walk walk = {};
 
 	if (!record || !mm)
 		return;
-	address = mm->arg_start;
-	end = mm->arg_end;
+	walk.record = record;
+	walk.address = READ_FIELD(mm, arg_start);
+	walk.end = READ_FIELD(mm, arg_end);
 	record->header.record_class = CLASS_NAMES;
 	record->header.count = 1;
 	record->at_ns = now;
@@ -132,24 +163,7 @@ static never_inline void send_arguments(struct task_struct *task, u64 now)
 	record->tgid = task->tgid;
 	record->op = OP_EXECUTE;
 	record->file_kind = FILE_OTHER;
-	for (piece = 0; piece < MOST_ARGUMENTS && address < end; piece++) {
-		length = bpf_probe_read_user_str(record->name, sizeof(record->name), (void *)address);
-		if (length <= 0)
-			break;
-		record->returned = number;
-		count_made(CLASS_NAMES);
-		if (bpf_ringbuf_output(&ring, record, sizeof(*record), RINGBUF_NO_WAKEUP))
-			count_lost(CLASS_NAMES, 1);
-		address += length;
-		last = 0;
-		if (length == sizeof(record->name))
-			bpf_probe_read_user(&last, sizeof(last), (void *)(address - 1));
-		/* What was cut off is the next piece of the same argument. */
-		if (last)
-			address--;
-		else
-			number++;
-	}
+	bpf_loop(MOST_ARGUMENTS, send_argument, &walk, 0);
 }
 
 SEC("tp_btf/sched_process_exec")

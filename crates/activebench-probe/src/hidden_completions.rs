@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use activebench_model::call::{DeviceNumber, Op};
 use activebench_probe_abi::{AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockRecord, CallRecord, IssuedRequest};
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapData};
+use aya::maps::{HashMap, MapData};
 
 use crate::error::ProbeError;
-use crate::maps::{Plain, map_error, map_of, typed_map};
+use crate::maps::{Plain, map_error, map_of, used_values};
 
 /// Maximum wait for a device to become idle.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -51,14 +51,8 @@ pub(crate) struct UnseenCalls {
 
 /// Returns the calls that were submitted and not seen to end.
 pub(crate) fn calls(ebpf: &mut Ebpf) -> Result<UnseenCalls, ProbeError> {
-    let mut calls = Vec::new();
-    let slots: Array<_, Plain<AsyncSlot>> = typed_map(ebpf, "in_flight")?;
-    for place in 0..slots.len() {
-        let Plain(slot) = slots.get(&place, 0).map_err(|error| map_error("in_flight", &error))?;
-        if slot.address != 0 {
-            calls.push(slot.call);
-        }
-    }
+    let slots = used_values(ebpf, "in_flight", |slot: &AsyncSlot| slot.address != 0)?;
+    let mut calls: Vec<AsyncCall> = slots.iter().map(|slot| slot.call).collect();
     let besides: HashMap<&mut MapData, Plain<AsyncKey>, Plain<AsyncCall>> =
         HashMap::try_from(map_of(ebpf, "in_flight_besides")?)
             .map_err(|error| map_error("in_flight_besides", &error))?;

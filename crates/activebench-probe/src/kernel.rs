@@ -21,8 +21,9 @@ use aya::maps::{Array, HashMap, Map, PerCpuArray};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramFd};
 use aya::{Btf, Ebpf, EbpfLoader};
+use aya_obj::Object;
 use aya_obj::generated::bpf_cmd;
-use rustix::process::setpriority_process;
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,8 @@ use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
-use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map};
+use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
+use crate::needed_types::NeededTypes;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
@@ -161,12 +163,13 @@ impl Probe {
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
         let object_sha256 = recognised(activebench_ebpf::OBJECT, activebench_ebpf::OBJECT_SHA256)?;
-        let btf = Btf::from_sys_fs().map_err(|error| ProbeError::NoBtf(error.to_string()))?;
+        let tracepoints = PROGRAMS.iter().flat_map(|(_, programs)| *programs).map(|(_, tracepoint)| *tracepoint);
+        let types = NeededTypes::read(&own_types()?, tracepoints)?;
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
         let payload_ring_bytes = if payload_period_ns > 0 { PAYLOAD_RING_BYTES } else { UNUSED_RING_BYTES };
-        let mut ebpf = EbpfLoader::new()
-            .btf(Some(&btf))
+        let mut ebpf = loader()?
+            .btf(Some(&types.relocated))
             .allow_unsupported_maps()
             .map_max_entries("ring", options.ring_bytes)
             .override_global("observer_tgid", &std::process::id(), true)
@@ -205,10 +208,10 @@ impl Probe {
             object_sha256,
         };
         for (hook, programs) in PROGRAMS {
-            probe.attach_hook(*hook, programs, &btf)?;
+            probe.attach_hook(*hook, programs, &types.tracepoints)?;
         }
         // Mapped after memory is free again: the rings are as large as the types.
-        drop(btf);
+        drop(types);
         give_back();
         let ring = ring_of(&probe.ebpf, "ring", options.ring_bytes)?;
         let payload_ring = ring_of(&probe.ebpf, "payload_ring", payload_ring_bytes)?;
@@ -442,13 +445,8 @@ impl Probe {
         for Plain(batch) in values.iter() {
             store.take(bytes_of(batch), &self.live);
         }
-        let threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         let mut unsent = RecordAccount::default();
-        for place in 0..threads.len() {
-            let Plain(thread) = threads.get(&place, 0).map_err(|error| map_error("threads", &error))?;
-            if thread.used == 0 {
-                continue;
-            }
+        for thread in used_values(&mut self.ebpf, "threads", |thread: &TaskState| thread.used != 0)? {
             let before = store.received(KernelClass::Calls);
             store.take_unsent(&thread, &self.live);
             unsent.made += store.received(KernelClass::Calls) - before;
@@ -540,6 +538,25 @@ fn recognised(object: &[u8], expected: &str) -> Result<String, ProbeError> {
         true => Ok(found),
         false => Err(ProbeError::OtherObject { found, expected: expected.to_owned() }),
     }
+}
+
+/// Returns the types of the object that is loaded.
+fn own_types() -> Result<Btf, ProbeError> {
+    let object = Object::parse(activebench_ebpf::OBJECT).map_err(|error| ProbeError::Load(error.to_string()))?;
+    object.btf.ok_or_else(|| ProbeError::Load("the object has no types".to_owned()))
+}
+
+/// Returns a loader that has no types of the kernel yet.
+///
+/// aya reads and parses all of them here, although others are set afterwards. It goes on without them if it cannot open
+/// a file.
+fn loader<'a>() -> Result<EbpfLoader<'a>, ProbeError> {
+    let failed = |error: rustix::io::Errno| ProbeError::Load(format!("cannot limit its files: {error}"));
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).map_err(failed)?;
+    let loader = EbpfLoader::new();
+    setrlimit(Resource::Nofile, before).map_err(failed)?;
+    Ok(loader)
 }
 
 /// Below this many bytes a reading never counts as too much, however small the ring.

@@ -17,6 +17,7 @@ mod kernel;
 mod mappings;
 mod maps;
 mod message;
+mod needed_types;
 mod observation;
 mod observer;
 mod other_tracers;

@@ -1,11 +1,15 @@
 //! The maps of the loaded object, by name and with their types.
 
+use std::os::fd::AsFd;
+
 use activebench_probe_abi::Record;
 use aya::maps::{Array, Map, MapData, PerCpuArray};
 use aya::{Ebpf, Pod};
+use rustix::mm::ProtFlags;
+use rustix::param::page_size;
 
 use crate::error::ProbeError;
-use crate::ring::Ring;
+use crate::ring::{Mapping, Ring};
 
 /// A type that aya may copy from and to a map.
 #[derive(Clone, Copy)]
@@ -36,6 +40,26 @@ pub(crate) fn typed_map<'a, T: Record>(
     name: &'static str,
 ) -> Result<Array<&'a mut MapData, Plain<T>>, ProbeError> {
     Array::try_from(map_of(ebpf, name)?).map_err(|error| map_error(name, &error))
+}
+
+/// Returns the values of an array that `is_used` selects. Maps the array, which must allow it: asking the kernel for
+/// thousands of values one by one takes milliseconds.
+pub(crate) fn used_values<T: Record>(
+    ebpf: &mut Ebpf,
+    name: &'static str,
+    is_used: impl Fn(&T) -> bool,
+) -> Result<Vec<T>, ProbeError> {
+    let failed = |why: String| ProbeError::Map { map: name, why };
+    let count = typed_map::<T>(ebpf, name)?.len() as usize;
+    let Some(Map::Array(array)) = ebpf.map(name) else { return Err(failed("it is not an array".to_owned())) };
+    // The kernel aligns values to 8 bytes.
+    let stride = size_of::<T>().next_multiple_of(8);
+    let mapping = Mapping::new(array.fd().as_fd(), (count * stride).next_multiple_of(page_size()), 0, ProtFlags::READ)
+        .map_err(|error| failed(format!("it cannot be mapped: {error}")))?;
+    // SAFETY: the value is inside the mapping, and every bit pattern is a value. The kernel may be changing it, as it may
+    // when it copies a value itself.
+    let value = |place| unsafe { mapping.address().add(place * stride).cast::<T>().read_volatile() };
+    Ok((0..count).map(value).filter(is_used).collect())
 }
 
 pub(crate) fn per_cpu_map<'a, T: Record>(

@@ -22,8 +22,8 @@ const HEADER_BYTES: u64 = 8;
 
 /// Mapped memory; unmapped when dropped.
 #[derive(Debug)]
-struct Mapping {
-    address: *mut u8,
+pub(crate) struct Mapping {
+    pub(crate) address: *mut u8,
     bytes: usize,
 }
 
@@ -32,10 +32,14 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    fn new(fd: BorrowedFd<'_>, bytes: usize, offset: usize, protection: ProtFlags) -> io::Result<Self> {
+    pub(crate) fn new(fd: BorrowedFd<'_>, bytes: usize, offset: usize, protection: ProtFlags) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, offset as u64) }?;
         Ok(Self { address: address.cast(), bytes })
+    }
+
+    pub(crate) fn address(&self) -> *const u8 {
+        self.address
     }
 }
 
