@@ -208,7 +208,9 @@ pub fn judge_events(
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
     let derived = derive_unguarded(source, output, &mut manifest, timelines)?;
-    let Derived { parsed, phases, run_facts, profiles, timelines, .. } = derived;
+    let Derived { activity, parsed, phases, run_facts, profiles, timelines } = derived;
+    // The facts hold what a judgement needs of it.
+    drop(activity);
     manifest.incomplete.extend(several_measurements(&manifest));
     let judgement = verdicts::judge(&Run {
         manifest: &manifest,

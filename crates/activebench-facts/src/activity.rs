@@ -103,7 +103,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     output_writes.truncate(Activity::MOST_OUTPUT_WRITES);
     let activity = Activity {
         tasks,
-        files: with_names(files, &opened),
+        files: with_names(files, opened),
         passes,
         global_syncs: global_syncs.iter().map(CallSpan::from).collect(),
         unlinks,
@@ -171,7 +171,11 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
         }
     }
     structure.dividing.close(&mut structure.calls);
-    structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
+    structure.calls.shrink_to_fit();
+    // A sort of many calls takes half their memory again, and those of one thread are in order.
+    if !structure.calls.is_sorted_by_key(|call| (call.start_ns, call.end_ns)) {
+        structure.calls.sort_by_key(|call| (call.start_ns, call.end_ns));
+    }
     structure.global_syncs.sort_by_key(|call| call.start_ns);
     structure.links.sort_by_key(|link| link.span.start_ns);
     Ok(structure)
@@ -260,6 +264,8 @@ fn read_names(
             }
         }
     }
+    drop(seen);
+    names.opened.shrink_to_fit();
     names.opened.sort_by_key(|(at_ns, ..)| *at_ns);
     names.unlinks.sort_by_key(|unlink| unlink.span.start_ns);
     Ok(names)
@@ -284,10 +290,10 @@ fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
     }
 }
 
-fn with_names(files: HashMap<FileId, (FileKind, u64)>, opened: &[(u64, FileId, String)]) -> Vec<FileSeen> {
+fn with_names(files: HashMap<FileId, (FileKind, u64)>, opened: Vec<(u64, FileId, String)>) -> Vec<FileSeen> {
     let mut names: HashMap<FileId, Vec<String>> = HashMap::new();
     for (_, file, name) in opened {
-        names.entry(*file).or_default().push(name.clone());
+        names.entry(file).or_default().push(name);
     }
     let mut by_first_use: Vec<(u64, FileId, FileKind)> =
         files.into_iter().map(|(id, (kind, first_ns))| (first_ns, id, kind)).collect();

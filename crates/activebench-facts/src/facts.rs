@@ -12,9 +12,10 @@
 //! a device has ([`device`]). The block events are read after the calls: how long written data belongs to a phase
 //! depends on the syncs that cover its calls.
 //!
-//! Memory: the parts' tallies (a fixed size per part), the syncs of the phases' files (56 bytes each), the touched
-//! blocks ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows
-//! with the number of calls.
+//! Memory: about 150 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 90 bytes per pass
+//! of the phases' files ([`index`]), the syncs of the phases' files (56 bytes each), the touched blocks
+//! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows with the
+//! number of calls.
 //!
 //! Losses of the observation determine each fact's completeness ([`record_losses`]). A probe that was not attached
 //! makes the facts that depend on it `Missing`. A lost record makes them `Partial`, and so does an event
@@ -36,6 +37,7 @@ mod intervals;
 mod latency;
 mod names;
 mod order;
+mod part_index;
 mod payload;
 mod places;
 mod rate_in_fifths;
@@ -69,6 +71,7 @@ use call_family::CallFamily;
 use device::DevicePlan;
 use index::Index;
 use inserted::SharedProcesses;
+use part_index::PartIndex;
 pub use places::hits_by_file;
 use record_losses::Gap;
 use syncs::SyncLog;
@@ -133,6 +136,7 @@ pub fn resolve_phases(
     folded: &Folded,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), Unreadable> {
+    phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
     let activity = &folded.activity;
     let totals = source.totals()?;
     let stub = Stub::new(&activity.tasks, &activity.execs);
@@ -141,22 +145,22 @@ pub fn resolve_phases(
     let index = Index::new(activity, &phases);
     windows::resolve(source, own, &index, &mut phases)?;
     let syncs = SyncLog::new(folded, &phases);
-    let parts = index::parts_by_file(&phases);
-    let limits = limits(&index, &phases, &parts, &syncs);
+    let limits = limits(&index, &phases, &index::parts_by_file(&phases), &syncs);
+    let mut parts = PartIndex::new(&phases);
 
     let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits);
     let mut families = families(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
-            tally.feed(call);
-            families.iter_mut().for_each(|family| family.feed(&phases, call));
+            tally.feed(&mut parts, call);
+            families.iter_mut().for_each(|family| family.feed(&phases, &mut parts, call));
             whole.feed(call);
         }
     }
     if tally.close() {
         for batch in source.calls() {
-            batch?.iter().filter(|call| own(call)).for_each(|call| tally.recount(call));
+            batch?.iter().filter(|call| own(call)).for_each(|call| tally.recount(&mut parts, call));
         }
     }
     for sum in &totals.calls {
@@ -213,7 +217,7 @@ pub fn resolve_phases(
             device_facts::add(gaps, seen, &mut phase.facts);
         }
     }
-    payload::add(source, manifest, &mut phases)?;
+    payload::add(source, manifest, &mut parts, &mut phases)?;
     host_counters::add(manifest, activity, &mut phases);
     let of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
     Ok((phases, of_run))

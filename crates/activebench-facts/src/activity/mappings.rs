@@ -8,12 +8,12 @@ use activebench_model::call::{Op, PlainCall};
 use crate::address_map::AddressMap;
 
 /// Returns, for each `munmap` and `msync` (by index), the index of the `mmap` that it belongs to.
-pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<usize, usize> {
+pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<u32, u32> {
     // By process; each value is the index of the `mmap`.
-    let mut regions: HashMap<u32, AddressMap<usize>> = HashMap::new();
+    let mut regions: HashMap<u32, AddressMap<u32>> = HashMap::new();
     let mut resolved = HashMap::new();
     let mut coming = execs.iter().peekable();
-    for (index, call) in calls.iter().enumerate() {
+    for (index, call) in (0..).zip(calls) {
         // An execution removes all earlier mappings.
         while let Some(exec) = coming.next_if(|exec| exec.at_ns <= call.start_ns) {
             regions.remove(&exec.tgid);

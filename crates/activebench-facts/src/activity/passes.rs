@@ -18,11 +18,12 @@ impl Timelines {
         for key in keys {
             let events = self.events.remove(&key).unwrap_or_default();
             let slots = self.runs.remove(&key).unwrap_or_default();
+            let opens = events.iter().filter(|event| self.calls[event.call as usize].op == Op::Open).count();
             let mut descriptor = Descriptor {
                 key,
                 calls: &self.calls,
                 merged: &self.merged,
-                passes: Vec::new(),
+                passes: Vec::with_capacity(opens),
                 current: None,
                 mapped_in: HashMap::new(),
             };
@@ -32,12 +33,20 @@ impl Timelines {
                 descriptor.add_event(event);
                 descriptor.add_runs(slots.next());
             }
-            // Most passes of a run with many have one or two steps.
             descriptor.passes.iter_mut().for_each(|pass| pass.steps.shrink_to_fit());
-            passes.append(&mut descriptor.passes);
+            descriptor.passes.shrink_to_fit();
+            // The one descriptor of a run with many passes takes its memory along.
+            if passes.is_empty() {
+                passes = descriptor.passes;
+            } else {
+                passes.append(&mut descriptor.passes);
+            }
         }
+        passes.shrink_to_fit();
         // The sort is stable: passes that began at the same time stay in the order of their descriptors.
-        passes.sort_by_key(begin_ns);
+        if !passes.is_sorted_by_key(begin_ns) {
+            passes.sort_by_key(begin_ns);
+        }
         (passes, self.calls)
     }
 }
@@ -57,7 +66,7 @@ struct Descriptor<'a> {
     /// Index of the open pass in `passes`.
     current: Option<usize>,
     /// The pass in which an `mmap` (by index) was made.
-    mapped_in: HashMap<usize, usize>,
+    mapped_in: HashMap<u32, usize>,
 }
 
 impl Descriptor<'_> {
@@ -86,7 +95,7 @@ impl Descriptor<'_> {
     }
 
     fn add_event(&mut self, event: Event) {
-        let call = &self.calls[event.call];
+        let call = &self.calls[event.call as usize];
         let span = CallSpan::from(call);
         match call.op {
             Op::Open => {

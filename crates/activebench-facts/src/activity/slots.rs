@@ -10,6 +10,9 @@ use super::{mappings, moves_data_or_position, on_followed_file};
 /// Largest number of runs of one slot that are kept separately.
 pub(super) const MOST_RUNS: usize = 4096;
 
+/// A pass with fewer steps has room for no others.
+const MOST_EXACT_STEPS: usize = 4;
+
 /// A descriptor of a process, over the whole run.
 pub(super) type Key = (u32, i32);
 
@@ -17,9 +20,9 @@ pub(super) type Key = (u32, i32);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     /// Index in [`Timelines::calls`].
-    pub(super) call: usize,
+    pub(super) call: u32,
     /// For `munmap` and `msync`: the index of the `mmap` in the same list.
-    pub(super) mapped_by: Option<usize>,
+    pub(super) mapped_by: Option<u32>,
     /// True if a dup assigned this descriptor's number.
     pub(super) given: bool,
 }
@@ -49,7 +52,7 @@ impl Timelines {
     pub(super) fn new(calls: Vec<PlainCall>, merged: HashMap<(u32, u64), u64>, execs: &[Exec]) -> Self {
         let mapped_by = mappings::resolve(&calls, execs);
         let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
-        for (index, call) in calls.iter().enumerate() {
+        for (index, call) in (0..).zip(&calls) {
             let mut add = |fd: i32, mapped_by, given| {
                 events.entry((call.tgid, fd)).or_default().push(Event { call: index, mapped_by, given });
             };
@@ -61,7 +64,7 @@ impl Timelines {
                 }
                 Op::Msync | Op::MsyncAsync | Op::Munmap => {
                     if let Some(mmap) = mapped_by.get(&index) {
-                        add(calls[*mmap].fd, Some(*mmap), false);
+                        add(calls[*mmap as usize].fd, Some(*mmap), false);
                     }
                 }
                 Op::Dup => {
@@ -81,7 +84,7 @@ impl Timelines {
     /// Returns the slot of a time, and the span of starts that belong to it.
     fn slot_at(&self, key: Key, start_ns: u64) -> (usize, u64, u64) {
         let Some(events) = self.events.get(&key) else { return (0, 0, u64::MAX) };
-        let start_of = |event: &Event| self.calls[event.call].start_ns;
+        let start_of = |event: &Event| self.calls[event.call as usize].start_ns;
         let slot = events.partition_point(|event| start_of(event) <= start_ns);
         let from = if slot == 0 { 0 } else { start_of(&events[slot - 1]) };
         (slot, from, events.get(slot).map_or(u64::MAX, start_of))
@@ -158,6 +161,9 @@ impl Slots {
         });
         let slots = &mut self.runs[number].1;
         if slots.len() <= slot {
+            // A slot per event at most.
+            let most = self.timelines.events.get(&key).map_or(0, Vec::len) + 1;
+            slots.reserve_exact(most.saturating_sub(slots.len()));
             slots.resize_with(slot + 1, Vec::new);
         }
         Cursor { key, number, slot, from_ns, to_ns, run: None }
@@ -242,6 +248,10 @@ fn extend(step: &mut Step, kind: StepKind, call: &PlainCall) {
 pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     let trails = |step: &Step| next.kind == StepKind::Seek && matches!(step.kind, StepKind::Read | StepKind::Write);
     let Some(step) = steps.last_mut().filter(|step| step.kind == next.kind || trails(step)) else {
+        // Most passes of a run with many have one or two steps.
+        if steps.len() < MOST_EXACT_STEPS {
+            steps.reserve_exact(1);
+        }
         steps.push(next);
         return;
     };

@@ -1,6 +1,7 @@
 //! A phase's facts from the calls, the scheduler, the tasks and the page cache.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU64;
 
 use activebench_model::activity::{Activity, Pass, StepKind, Task};
 use activebench_model::call::{FileId, Op};
@@ -16,7 +17,7 @@ use super::record_losses::CACHE_HOOK;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog};
-use super::tally::{PartTally, Tally, TouchedBlocks};
+use super::tally::{PartWrites, Tally, TaskTally, TouchedBlocks};
 use super::windows::end_of;
 
 /// Source of task facts.
@@ -35,7 +36,7 @@ pub(super) struct View<'a> {
     /// Index of the phase.
     pub(super) number: usize,
     pub(super) gaps: &'a Gaps,
-    pub(super) tally: &'a Tally,
+    pub(super) tally: &'a Tally<'a>,
     pub(super) syncs: &'a SyncLog<'a>,
     pub(super) limits: &'a HashMap<(usize, FileId), u64>,
     /// Its division into blocks; `None` without calls.
@@ -70,16 +71,12 @@ struct TaskRate {
 }
 
 impl View<'_> {
-    fn parts(&self) -> impl Iterator<Item = (&Part, &PartTally)> {
-        self.tally.parts_of(self.number)
-    }
-
-    fn sum(&self, value: impl Fn(&PartTally) -> u64) -> u64 {
-        self.parts().map(|(_, tally)| value(tally)).sum()
+    fn sum(&self, value: impl Fn(&TaskTally) -> u64) -> u64 {
+        self.tally.tasks_of(self.number).iter().map(value).sum()
     }
 
     /// Returns the bytes and calls of the phase's direction.
-    fn directed(&self, tally: &PartTally) -> (u64, u64) {
+    fn directed(&self, tally: &TaskTally) -> (u64, u64) {
         match self.phase.direction {
             Direction::Read => (tally.read_bytes, tally.read_calls),
             Direction::Write => (tally.write_bytes, tally.write_calls),
@@ -177,11 +174,9 @@ impl View<'_> {
 
     fn add_rates(&self, facts: &mut Facts) {
         let mut tasks: BTreeMap<(u32, &[u32]), TaskRate> = BTreeMap::new();
-        for (part, tally) in self.parts() {
+        for (part, tally) in self.tally.parts_of(self.number) {
             let task = tasks.entry((part.tgid, &part.tids)).or_default();
-            let (bytes, calls) = self.directed(tally);
-            task.bytes += bytes;
-            task.calls += calls;
+            (task.bytes, task.calls) = self.directed(tally);
             task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
             task.end_ns = task.end_ns.max(end_of(part));
         }
@@ -221,7 +216,7 @@ impl View<'_> {
 
     /// Returns the time of the task whose parts, or spans of work on names, cover the longest time.
     fn longest_task_ns(&self) -> Option<u64> {
-        let of_parts = self.parts().map(|(part, _)| ((part.tgid, &part.tids), (part.start_ns, end_of(part))));
+        let of_parts = self.phase.parts.iter().map(|part| ((part.tgid, &part.tids), (part.start_ns, end_of(part))));
         let spans = self.phase.names.iter().flat_map(|names| &names.spans);
         let of_names = spans.map(|span| ((span.tgid, &span.tids), (span.start_ns, span.end_ns)));
         let mut windows: BTreeMap<(u32, &Vec<u32>), (u64, u64)> = BTreeMap::new();
@@ -299,8 +294,8 @@ impl View<'_> {
     /// written bytes are left out.
     pub(super) fn durable_ends(&self) -> DurableEnds {
         let mut ends = DurableEnds::new();
-        for (part, tally) in self.parts() {
-            let Some(end) = self.durable_end(part, tally) else { continue };
+        for (part, writes) in self.tally.writes_of(self.number) {
+            let Some(end) = self.durable_end(part, writes) else { continue };
             ends.entry(part.file)
                 .and_modify(|other| {
                     *other = match (*other, end) {
@@ -314,15 +309,15 @@ impl View<'_> {
         ends
     }
 
-    fn durable_end(&self, part: &Part, tally: &PartTally) -> Option<Result<u64, u64>> {
-        if tally.uncovered_bytes > 0 {
-            return Some(Err(tally.uncovered_bytes));
+    fn durable_end(&self, part: &Part, writes: PartWrites) -> Option<Result<u64, u64>> {
+        if writes.uncovered_bytes > 0 {
+            return Some(Err(writes.uncovered_bytes));
         }
         let limit = self.limits.get(&(self.number, part.file)).copied().unwrap_or(u64::MAX);
-        let synced = tally.last_cached_write_ns.and_then(|written_ns| {
-            self.syncs.first_covering(part.file, written_ns, limit, self.index.written_range(part))
+        let synced = writes.last_cached_write_ns.and_then(|written_ns| {
+            self.syncs.first_covering(part.file, written_ns.get(), limit, self.index.written_range(part))
         });
-        synced.max(tally.last_through_write_ns).map(Ok)
+        synced.max(writes.last_through_write_ns.map(NonZeroU64::get)).map(Ok)
     }
 
     fn add_durability(&self, window: Window, facts: &mut Facts) {

@@ -10,6 +10,9 @@ use super::span_index::SpanIndex;
 /// Largest error of a figure that still counts as complete, as a share of the time considered.
 pub(super) const NEAR_ENOUGH: f64 = 0.01;
 
+/// Number of a thread's stretches from which they are merged before its last record.
+const MERGED_FROM: usize = 1 << 10;
+
 /// The totals of one thread at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Point {
@@ -19,7 +22,8 @@ struct Point {
 
 /// The totals of threads around the moments at which they are cut.
 ///
-/// Memory: about 130 bytes per moment, for any number of totals.
+/// Memory: 8 bytes per moment, and at most 210 bytes per stretch between two moments that has totals, for any number
+/// of totals.
 pub(super) struct Cuts {
     threads: Vec<ThreadCuts>,
     /// Lives of each thread id, which several threads can have had, by their numbers in `threads`.
@@ -33,16 +37,19 @@ struct ThreadCuts {
     born_ns: u64,
     /// Ascending.
     moments: Vec<u64>,
-    /// The first and the last point between each moment and the one before. After [`ThreadCuts::close`] the first
-    /// point from there on and the last one up to there, so that a stretch without points has some too.
+    /// The stretches that have points: a thread that is seldom switched has many without any record between them.
+    /// Sorted and distinct up to `merged`, then in the order of arrival.
     stretches: Vec<Stretch>,
+    merged: usize,
 }
 
-/// The first and the last point of a stretch of time.
-#[derive(Clone, Copy, Debug, Default)]
+/// The first and the last point between two moments.
+#[derive(Clone, Copy, Debug)]
 struct Stretch {
-    first: Option<Point>,
-    last: Option<Point>,
+    /// Number of the moment at its end.
+    number: usize,
+    first: Point,
+    last: Point,
 }
 
 /// How the time of a span was spent, and the largest error of each figure.
@@ -58,17 +65,18 @@ impl Cuts {
         let life =
             |(number, task): (usize, &Task)| (task.tid, (task.start_ns, task.end_ns.unwrap_or(u64::MAX), number));
         let by_tid = SpanIndex::by_key(tasks.iter().enumerate().map(life));
-        let thread = |task: &Task| ThreadCuts { born_ns: task.start_ns, moments: Vec::new(), stretches: Vec::new() };
+        let thread =
+            |task: &Task| ThreadCuts { born_ns: task.start_ns, moments: Vec::new(), stretches: Vec::new(), merged: 0 };
         let mut cuts = Self { threads: tasks.iter().map(thread).collect(), by_tid };
         for (tid, start_ns, end_ns) in spans {
             if let Some(thread) = cuts.thread_at(tid, start_ns) {
                 cuts.threads[thread].moments.extend([start_ns, end_ns]);
             }
         }
-        for (thread, task) in cuts.threads.iter_mut().zip(tasks) {
+        for (thread, task) in cuts.threads.iter_mut().zip(tasks).filter(|(thread, _)| !thread.moments.is_empty()) {
             thread.moments.sort_unstable();
             thread.moments.dedup();
-            thread.stretches = vec![Stretch::default(); thread.moments.len() + 1];
+            thread.moments.shrink_to_fit();
             thread.add(Point { at_ns: task.start_ns, times: ThreadTimes::default() });
             if let Some(at_ns) = task.end_ns {
                 let times = ThreadTimes {
@@ -109,7 +117,7 @@ impl Cuts {
 
     /// Ends the reading of records.
     pub(super) fn close(mut self) -> Totals {
-        self.threads.iter_mut().for_each(ThreadCuts::close);
+        self.threads.iter_mut().for_each(ThreadCuts::merge);
         Totals(self)
     }
 }
@@ -126,6 +134,18 @@ impl Totals {
             backwards_ns = backwards_ns.max(from.saturating_sub(to));
         }
         Some(SpanTimes { times: of_parts(parts), error_ns: start.error_ns + end.error_ns + backwards_ns })
+    }
+}
+
+impl Stretch {
+    /// Adds the points of a stretch between the same moments.
+    fn add(&mut self, other: &Stretch) {
+        if other.first.at_ns < self.first.at_ns {
+            self.first = other.first;
+        }
+        if other.last.at_ns > self.last.at_ns {
+            self.last = other.last;
+        }
     }
 }
 
@@ -148,38 +168,44 @@ impl ThreadCuts {
     fn add(&mut self, point: Point) {
         // A point at a moment belongs to the stretch before it, where it is exact.
         let number = self.moments.partition_point(|moment| *moment < point.at_ns);
-        let stretch = &mut self.stretches[number];
-        if stretch.first.is_none_or(|first| point.at_ns < first.at_ns) {
-            stretch.first = Some(point);
+        let added = Stretch { number, first: point, last: point };
+        // A thread's records are mostly in order.
+        if let Some(latest) = self.stretches.last_mut().filter(|latest| latest.number == number) {
+            latest.add(&added);
+            return;
         }
-        if stretch.last.is_none_or(|last| point.at_ns > last.at_ns) {
-            stretch.last = Some(point);
+        if self.stretches.len() >= 2 * self.merged.max(MERGED_FROM) {
+            self.merge();
         }
+        // Most threads have two.
+        if self.stretches.len() < 2 {
+            self.stretches.reserve_exact(1);
+        }
+        self.stretches.push(added);
     }
 
-    /// Gives each stretch without points its nearest points. Searching for them at each cut would take time with the
-    /// square of the moments, of which a thread that is seldom switched has many without any record between them.
-    fn close(&mut self) {
-        let mut nearest = None;
-        for stretch in &mut self.stretches {
-            nearest = stretch.last.or(nearest);
-            stretch.last = nearest;
-        }
-        nearest = None;
-        for stretch in self.stretches.iter_mut().rev() {
-            nearest = stretch.first.or(nearest);
-            stretch.first = nearest;
-        }
+    /// Sorts the stretches, and makes one of those between the same moments.
+    fn merge(&mut self) {
+        self.stretches.sort_by_key(|stretch| stretch.number);
+        self.stretches.dedup_by(|later, earlier| {
+            let same = later.number == earlier.number;
+            if same {
+                earlier.add(later);
+            }
+            same
+        });
+        self.merged = self.stretches.len();
     }
 
     /// Returns the totals at a moment, interpolated between the points around it.
     fn cut(&self, moment_ns: u64) -> Option<SpanTimes> {
         let number = self.moments.binary_search(&moment_ns).ok()?;
-        let before = self.stretches[number].last?;
+        let later = self.stretches.partition_point(|stretch| stretch.number <= number);
+        let before = self.stretches[..later].last()?.last;
         if before.at_ns == moment_ns {
             return Some(SpanTimes { times: before.times, error_ns: 0 });
         }
-        let after = self.stretches[number + 1].first?;
+        let after = self.stretches.get(later)?.first;
         let (passed, whole) = (moment_ns - before.at_ns, after.at_ns - before.at_ns);
         let mut parts = [0; 5];
         let mut error_ns = 0;

@@ -4,6 +4,7 @@
 //! of the two follows from all events. So that they are read once, both are counted, and one is chosen at the end.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
@@ -92,7 +93,7 @@ pub(super) struct FilePlan {
     pub(super) durable_ns: u64,
     /// Devices at which its data is judged. With direct I/O through a loop device, the layer below
     /// has events for the same pages.
-    pub(super) devices: HashSet<DeviceNumber>,
+    pub(super) devices: Rc<HashSet<DeviceNumber>>,
 }
 
 /// The device activity of one phase.
@@ -151,7 +152,7 @@ impl Devices {
 }
 
 /// Returns the numbers of the devices at which a file is judged; `Err` has the reason when there are none.
-pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumber>, String> {
+fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumber>, String> {
     let Some(target) = host.target_of(file) else {
         return Err(format!("nothing is known of the storage below device {}", DeviceNumber(file.s_dev)));
     };
@@ -160,6 +161,24 @@ pub(super) fn devices_of(host: &Host, file: FileId) -> Result<HashSet<DeviceNumb
         return Err(format!("there is no block device below {} ({})", target.mount_point, target.fs_type));
     }
     Ok(devices)
+}
+
+/// The devices of files, found once per file system: a run can have a million files.
+pub(super) struct DevicesOfFiles<'a> {
+    host: &'a Host,
+    by_file_system: HashMap<u32, Result<Rc<HashSet<DeviceNumber>>, String>>,
+}
+
+impl<'a> DevicesOfFiles<'a> {
+    pub(super) fn new(host: &'a Host) -> Self {
+        Self { host, by_file_system: HashMap::new() }
+    }
+
+    /// Returns what [`devices_of`] returns.
+    pub(super) fn of(&mut self, file: FileId) -> Result<Rc<HashSet<DeviceNumber>>, String> {
+        let found = self.by_file_system.entry(file.s_dev);
+        found.or_insert_with(|| devices_of(self.host, file).map(Rc::new)).clone()
+    }
 }
 
 /// The same sums of two kinds of events. A device shows its data by one of them; all events must be seen to know which

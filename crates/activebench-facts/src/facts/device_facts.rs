@@ -12,7 +12,7 @@ use activebench_model::units::Quantity;
 use super::Gaps;
 use super::call_facts::DurableEnds;
 use super::depth::QueueDepth;
-use super::device::{Below, BelowTally, DevicePlan, DeviceSeen, Devices, FilePlan, devices_of};
+use super::device::{Below, BelowTally, DevicePlan, DeviceSeen, Devices, DevicesOfFiles, FilePlan};
 use super::index::Index;
 use super::latency::LatencyNames;
 use super::rate_in_fifths::{FifthNames, time_together};
@@ -71,8 +71,9 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
         let over = over_ns.entry(part.file).or_default();
         *over = end_of(part).max(part.last_data_ns).max(*over);
     }
+    let mut devices_of_files = DevicesOfFiles::new(&manifest.host);
     for (file, over_ns) in over_ns {
-        let devices = match devices_of(&manifest.host, file) {
+        let devices = match devices_of_files.of(file) {
             Ok(devices) => devices,
             Err(why) => {
                 why_none = Some(why);

@@ -35,13 +35,15 @@ struct Descriptor<'a> {
 }
 
 impl<'a> Descriptor<'a> {
-    fn of(passes: Vec<&'a Pass>) -> Self {
+    fn of(mut passes: Vec<&'a Pass>) -> Self {
+        passes.shrink_to_fit();
         let open = passes.iter().enumerate().map(|(number, pass)| {
             let opened_ns = pass.open.map_or(0, |open| open.start_ns);
             (opened_ns, pass.close.map_or(u64::MAX, |close| close.end_ns), number)
         });
         let open = SpanIndex::new(open.collect());
-        let steps: Vec<&Step> = passes.iter().flat_map(|pass| &pass.steps).collect();
+        let mut steps = Vec::with_capacity(passes.iter().map(|pass| pass.steps.len()).sum());
+        steps.extend(passes.iter().flat_map(|pass| &pass.steps));
         let running = steps.iter().enumerate().map(|(number, step)| (step.start_ns, step.last_end_ns, number));
         let running = SpanIndex::new(running.collect());
         let writes = || steps.iter().filter(|step| step.kind == StepKind::Write);
@@ -150,6 +152,7 @@ fn changes<'a>(passes: &[&'a Pass]) -> Vec<(u64, &'a Pass)> {
         truncated.into_iter().chain(written).map(move |at_ns| (at_ns, pass))
     };
     let mut changes: Vec<(u64, &Pass)> = passes.iter().flat_map(of_pass).collect();
+    changes.shrink_to_fit();
     changes.sort_by_key(|(at_ns, _)| *at_ns);
     changes
 }

@@ -6,6 +6,7 @@ use activebench_model::phase::{NameOperation, Phase};
 use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
+use super::part_index::PartIndex;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 
@@ -53,7 +54,7 @@ impl NameTally {
 }
 
 impl CallFamily for NameTally {
-    fn feed(&mut self, _: &[Phase], call: &Call) {
+    fn feed(&mut self, _: &[Phase], _: &mut PartIndex, call: &Call) {
         if self.spans.is_empty() {
             return;
         }

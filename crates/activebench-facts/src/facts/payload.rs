@@ -6,12 +6,12 @@ use activebench_model::coverage::Coverage;
 use activebench_model::event::{PayloadEvent, RecordClass};
 use activebench_model::fact::{FactName, Facts, Scope};
 use activebench_model::hook::Hook;
-use activebench_model::phase::{Part, Phase};
+use activebench_model::phase::Phase;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
+use super::part_index::PartIndex;
 use super::record_losses::Gap;
-use super::span_index::KeyedSpans;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -69,25 +69,22 @@ impl Sampled {
 ///
 /// # Errors
 /// Returns the errors of the source.
-pub(super) fn add(source: &dyn EventSource, manifest: &Manifest, phases: &mut [Phase]) -> Result<(), Unreadable> {
-    let parts: Vec<(usize, Part)> = phases
-        .iter()
-        .enumerate()
-        .flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part.clone())))
-        .collect();
-    let of_part =
-        |(number, (_, part)): (usize, &(usize, Part))| ((part.tgid, part.fd), (part.start_ns, end_of(part), number));
-    let mut by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(of_part));
+pub(super) fn add(
+    source: &dyn EventSource,
+    manifest: &Manifest,
+    parts: &mut PartIndex,
+    phases: &mut [Phase],
+) -> Result<(), Unreadable> {
     let mut sampled = vec![Sampled::default(); phases.len()];
     for batch in source.payload() {
         for event in &batch? {
-            let Some(spans) = by_descriptor.get((event.tgid, event.fd)) else { continue };
-            for number in spans.overlapping(event.at_ns, event.at_ns) {
-                let (phase, part) = &parts[number];
-                if event.file.is_none_or(|file| part.file == file)
+            for (_, place) in parts.overlapping((event.tgid, event.fd), event.at_ns, event.at_ns) {
+                let part = place.part(phases);
+                if event.at_ns <= end_of(part)
+                    && event.file.is_none_or(|file| part.file == file)
                     && (part.tids.is_empty() || part.tids.contains(&event.tid))
                 {
-                    sampled[*phase].add(event);
+                    sampled[place.phase()].add(event);
                 }
             }
         }

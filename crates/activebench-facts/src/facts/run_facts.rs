@@ -11,7 +11,7 @@ use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
 
 use super::Gaps;
-use super::device::{Below, DevicePlan, DeviceSeen, FilePlan, devices_of};
+use super::device::{Below, DevicePlan, DeviceSeen, DevicesOfFiles, FilePlan};
 use super::device_facts;
 use super::record_losses::CACHE_HOOK;
 use super::record_losses::CALLS_HOOK;
@@ -129,8 +129,9 @@ impl WholeRun {
         let mut files = HashMap::new();
         let mut all = HashSet::new();
         let mut why_none = None;
+        let mut devices_of_files = DevicesOfFiles::new(&manifest.host);
         for (file, _) in self.files.iter().filter(|(_, file)| moved(file) >= least) {
-            match devices_of(&manifest.host, *file) {
+            match devices_of_files.of(*file) {
                 Ok(devices) => {
                     all.extend(devices.iter().copied());
                     files.insert(*file, FilePlan { durable_ns: window.end_ns, devices });

@@ -8,6 +8,7 @@ use activebench_model::phase::{Part, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
+use super::part_index::PartIndex;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::SpanIndex;
 
@@ -38,7 +39,6 @@ impl SharedBytes {
                 own.push(Calls::default());
                 continue;
             };
-            let descriptor = |part: &'_ Part| (part.tgid, part.fd, part.tids.clone());
             let descriptors: HashSet<_> = phase.parts.iter().map(descriptor).collect();
             // The two directions of a mix have the same parts and share nothing with others.
             let same = |other: &usize| phases[*other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
@@ -55,6 +55,10 @@ impl SharedBytes {
         by_file.retain(|file, _| shared.contains(file));
         Self { by_file, own, windows: phases.iter().map(|phase| phase.window).collect(), moved }
     }
+}
+
+fn descriptor(part: &Part) -> (u32, i32, &[u32]) {
+    (part.tgid, part.fd, &part.tids)
 }
 
 /// The calls of a phase's parts, at any time.
@@ -91,7 +95,7 @@ impl Calls {
 }
 
 impl CallFamily for SharedBytes {
-    fn feed(&mut self, _: &[Phase], call: &Call) {
+    fn feed(&mut self, _: &[Phase], _: &mut PartIndex, call: &Call) {
         if self.by_file.is_empty() || !call.op.is_data() {
             return;
         }

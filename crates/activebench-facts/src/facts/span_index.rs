@@ -7,7 +7,7 @@ use std::hash::Hash;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanIndex {
     spans: Vec<(u64, u64, usize)>,
-    /// Latest end of the spans up to and including this one.
+    /// Latest end of the spans up to and including this one; empty where that is each span's own end.
     reach: Vec<u64>,
 }
 
@@ -15,11 +15,12 @@ impl SpanIndex {
     /// Creates an index of spans `(start, end, number)` in any order.
     pub(super) fn new(mut spans: Vec<(u64, u64, usize)>) -> Self {
         spans.sort_unstable();
+        spans.shrink_to_fit();
         let reach = spans.iter().scan(0, |latest, (_, end, _)| {
             *latest = (*latest).max(*end);
             Some(*latest)
         });
-        let reach = reach.collect();
+        let reach = if spans.is_sorted_by_key(|(_, end, _)| *end) { Vec::new() } else { reach.collect() };
         Self { spans, reach }
     }
 
@@ -37,7 +38,7 @@ impl SpanIndex {
         let begun = self.spans.partition_point(|(start, ..)| *start <= end_ns);
         (0..begun)
             .rev()
-            .take_while(move |index| self.reach[*index] >= start_ns)
+            .take_while(move |index| self.reach.get(*index).unwrap_or(&self.spans[*index].1) >= &start_ns)
             .map(|index| self.spans[index])
             .filter(move |(_, end, _)| *end >= start_ns)
             .map(|(.., number)| number)

@@ -5,6 +5,7 @@
 //! read again for the blocks of that phase ([`Tally::recount`]).
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use activebench_model::activity::{Activity, StepKind};
@@ -16,15 +17,16 @@ use super::completions::{Completions, OfPhase};
 use super::index::Index;
 use super::intervals::Intervals;
 use super::latency::Latencies;
+use super::part_index::PartIndex;
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
 use super::syncs::SyncLog;
 use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
-/// Sums of one part's calls. Counts are of calls inside the part's own window.
+/// Sums of the calls of one task's parts in one phase. Counts are of calls inside the parts' own windows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PartTally {
+pub(super) struct TaskTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) read_calls: u64,
@@ -47,10 +49,17 @@ pub(super) struct PartTally {
     pub(super) uncovered_bytes: u64,
     /// Bytes written durably, or past the page cache, by the call itself.
     pub(super) written_through_bytes: u64,
+}
+
+/// The writes of one part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PartWrites {
+    /// Bytes written through the page cache that no later sync covers.
+    pub(super) uncovered_bytes: u64,
     /// Exit of the last write that needs a sync.
-    pub(super) last_cached_write_ns: Option<u64>,
+    pub(super) last_cached_write_ns: Option<NonZeroU64>,
     /// Exit of the last write that does not need a sync.
-    pub(super) last_through_write_ns: Option<u64>,
+    pub(super) last_through_write_ns: Option<NonZeroU64>,
 }
 
 /// The blocks that one phase touched in one file, in its own direction.
@@ -59,6 +68,8 @@ struct Touched {
     hits: BlockHits,
     lowest: u64,
     highest_end: u64,
+    /// Highest end of any access to the file: for reads, the end of the file.
+    file_end: u64,
 }
 
 /// The blocks that one phase touched in all its files.
@@ -86,29 +97,34 @@ struct PhaseBlocks {
     guessed_wrong: bool,
 }
 
-/// A part and what its calls are compared with.
+/// What the calls of a part are compared with, and where they are counted. 40 bytes: there may be a million parts, and
+/// nothing happens at time 0.
 struct PlannedPart {
-    phase: usize,
-    direction: Direction,
-    call_bytes: Option<u64>,
-    part: Part,
-    end_ns: u64,
     /// Start of the last sync that covers this part's file: it covers writes that ended before.
-    covered_until_ns: Option<u64>,
+    covered_until_ns: Option<NonZeroU64>,
+    writes: PartWrites,
+    /// Index of the phase's task in `Tally::tasks`.
+    task: u32,
     /// Index of the phase's file in `Tally::touched`.
-    touched: usize,
-    /// Highest end of any access to the file: for reads, the end of the file.
-    file_end: u64,
+    touched: u32,
 }
 
 /// Time of one thread in one span of a phase.
 #[derive(Debug)]
 pub(super) struct ThreadSpan {
-    pub(super) phase: usize,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
+    phase: u32,
+    pub(super) tid: u32,
     /// True after its first call inside was seen: from then on the time before a call is inside too.
     begun: bool,
+}
+
+impl ThreadSpan {
+    /// Returns the index of its phase.
+    pub(super) fn phase(&self) -> usize {
+        self.phase as usize
+    }
 }
 
 /// CPU time of a phase's threads.
@@ -120,12 +136,15 @@ pub(super) struct PhaseCpu {
 }
 
 /// The counters of every phase, updated with every call.
-pub(super) struct Tally {
+pub(super) struct Tally<'a> {
+    phases: &'a [Phase],
+    /// By the numbers of [`PartIndex`].
     planned: Vec<PlannedPart>,
-    parts: Vec<PartTally>,
-    /// Range of each phase's parts in `planned` and `parts`.
+    /// Range of each phase's parts in `planned`.
     parts_of: Vec<Range<usize>>,
-    by_descriptor: KeyedSpans<(u32, i32)>,
+    tasks: Vec<TaskTally>,
+    /// Range of each phase's tasks in `tasks`.
+    tasks_of: Vec<Range<usize>>,
     touched: Vec<Touched>,
     /// Range of each phase's files in `touched`.
     touched_of: Vec<Range<usize>>,
@@ -141,67 +160,68 @@ pub(super) struct Tally {
     completions: Completions,
 }
 
-impl Tally {
+impl<'a> Tally<'a> {
     /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts.
     pub(super) fn new(
         index: &Index<'_>,
         activity: &Activity,
-        phases: &[Phase],
+        phases: &'a [Phase],
         syncs: &SyncLog<'_>,
         limits: &HashMap<(usize, FileId), u64>,
     ) -> Self {
         let file_ends = file_ends(activity);
-        let mut planned = Vec::new();
+        let mut planned = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
+        let mut tasks = Vec::new();
+        let mut tasks_of = Vec::with_capacity(phases.len());
         let mut parts_of = Vec::with_capacity(phases.len());
         let mut touched = Vec::new();
         let mut touched_of = Vec::with_capacity(phases.len());
         for (number, phase) in phases.iter().enumerate() {
             let first = planned.len();
             let first_touched = touched.len();
+            let first_task = tasks.len();
             let mut files: HashMap<FileId, usize> = HashMap::new();
+            let mut tasks_by_threads: HashMap<(u32, &[u32]), usize> = HashMap::new();
             for part in &phase.parts {
                 let touched = *files.entry(part.file).or_insert_with(|| {
-                    touched.push(Touched::default());
+                    let file_end = file_ends.get(&part.file).copied().unwrap_or(0);
+                    touched.push(Touched { file_end, ..Touched::default() });
                     touched.len() - 1
                 });
+                let task = *tasks_by_threads.entry((part.tgid, &part.tids)).or_insert_with(|| {
+                    tasks.push(TaskTally::default());
+                    tasks.len() - 1
+                });
                 let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
+                let covered_ns = syncs.last_covering(part.file, part.start_ns, limit, index.written_range(part));
                 planned.push(PlannedPart {
-                    phase: number,
-                    direction: phase.direction,
-                    call_bytes: phase.call_bytes,
-                    part: part.clone(),
-                    end_ns: end_of(part),
-                    covered_until_ns: syncs.last_covering(part.file, part.start_ns, limit, index.written_range(part)),
-                    touched,
-                    file_end: file_ends.get(&part.file).copied().unwrap_or(0),
+                    covered_until_ns: covered_ns.and_then(NonZeroU64::new),
+                    task: number_of(task),
+                    touched: number_of(touched),
+                    writes: PartWrites::default(),
                 });
             }
             parts_of.push(first..planned.len());
+            tasks_of.push(first_task..tasks.len());
             touched_of.push(first_touched..touched.len());
         }
-        let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
-            let until = plan.end_ns.max(plan.part.last_data_ns);
-            ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, until, number))
-        };
-        let by_descriptor = KeyedSpans::new(planned.iter().enumerate().map(of_descriptor));
         let threads = thread_spans(index, phases);
-        let of_thread =
-            |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
-        let by_thread = KeyedSpans::new(threads.iter().enumerate().map(of_thread));
+        let by_thread = spans_by_thread(&threads);
         let mut cpu = vec![PhaseCpu::default(); phases.len()];
-        for (_, span) in &threads {
-            cpu[span.phase].threads_ns += span.end_ns - span.start_ns;
+        for span in &threads {
+            cpu[span.phase()].threads_ns += span.end_ns - span.start_ns;
         }
         Self {
-            parts: vec![PartTally::default(); planned.len()],
+            phases,
             planned,
             parts_of,
-            by_descriptor,
+            tasks,
+            tasks_of,
             touched,
             touched_of,
             blocks: phases.iter().map(|_| PhaseBlocks::default()).collect(),
             shapes: phases.iter().map(|_| Shape::default()).collect(),
-            threads: threads.into_iter().map(|(_, span)| span).collect(),
+            threads,
             by_thread,
             cpu,
             submissions: vec![Latencies::default(); phases.len()],
@@ -210,55 +230,55 @@ impl Tally {
         }
     }
 
-    pub(super) fn feed(&mut self, call: &Call) {
+    pub(super) fn feed(&mut self, parts: &mut PartIndex, call: &Call) {
         self.feed_time(call);
         self.completions.feed(call);
         if !call.op.is_data() {
             return;
         }
-        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
-            let plan = &self.planned[number];
-            let counts = has_size(plan.call_bytes, call) && is_on(&plan.part, call);
-            if call.start_ns < plan.part.start_ns || !counts {
+        for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
+            let (phase, part) = (&self.phases[place.phase()], place.part(self.phases));
+            if call.start_ns < part.start_ns || !has_size(phase.call_bytes, call) || !is_on(part, call) {
                 continue;
             }
-            let tally = &mut self.parts[number];
-            let (timed, of_direction) = (call.end_ns <= plan.end_ns, is_of(plan.direction, call));
+            let plan = &mut self.planned[number];
+            let (task, touched) = (&mut self.tasks[plan.task as usize], plan.touched as usize);
+            let (timed, of_direction) = (call.end_ns <= end_of(part), is_of(phase.direction, call));
             if timed {
-                tally.add(plan, call);
-                self.shapes[plan.phase].feed(plan.part.file, call);
+                task.add(phase.direction, self.touched[touched].file_end, call);
+                plan.add_write(task, call);
+                self.shapes[place.phase()].feed(part.file, call);
                 if of_direction {
-                    self.completions.request(plan.phase, call);
+                    self.completions.request(place.phase(), call);
                 }
-            } else if call.end_ns <= plan.part.last_data_ns {
-                tally.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
+            } else if call.end_ns <= part.last_data_ns {
+                task.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
             } else {
                 continue;
             }
             if of_direction {
-                let blocks = &mut self.blocks[plan.phase];
+                let blocks = &mut self.blocks[place.phase()];
                 // Calls that the pass made after its clock had stopped count for the sizes.
                 blocks.sizes.feed(call.requested, call.offset);
                 if timed {
-                    blocks.touch(&mut self.touched, plan.touched, call);
+                    blocks.touch(&mut self.touched, touched, call);
                 }
             }
         }
     }
 
     /// Counts a call for the phases whose blocks were guessed wrong, see [`Tally::close`].
-    pub(super) fn recount(&mut self, call: &Call) {
+    pub(super) fn recount(&mut self, parts: &mut PartIndex, call: &Call) {
         if !call.op.is_data() {
             return;
         }
-        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
-            let plan = &self.planned[number];
-            let inside = call.start_ns >= plan.part.start_ns && call.end_ns <= plan.end_ns;
-            let counts = inside && has_size(plan.call_bytes, call) && is_of(plan.direction, call);
-            if counts && self.blocks[plan.phase].guessed_wrong && is_on(&plan.part, call) {
-                self.blocks[plan.phase].touch(&mut self.touched, plan.touched, call);
+        for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
+            let (phase, part) = (&self.phases[place.phase()], place.part(self.phases));
+            let inside = call.start_ns >= part.start_ns && call.end_ns <= end_of(part);
+            let counts = inside && has_size(phase.call_bytes, call) && is_of(phase.direction, call);
+            let blocks = &mut self.blocks[place.phase()];
+            if counts && blocks.guessed_wrong && is_on(part, call) {
+                blocks.touch(&mut self.touched, self.planned[number].touched as usize, call);
             }
         }
     }
@@ -270,13 +290,13 @@ impl Tally {
             if call.start_ns < span.start_ns || call.end_ns > span.end_ns {
                 continue;
             }
-            let cpu = &mut self.cpu[span.phase];
+            let cpu = &mut self.cpu[span.phase()];
             cpu.kernel_ns += call.cpu_ns;
             if hands_over(call) {
                 let duration_ns = call.end_ns.saturating_sub(call.start_ns);
-                self.submissions[span.phase].record(duration_ns, call.stands_for);
+                self.submissions[span.phase()].record(duration_ns, call.stands_for);
                 if call.op == Op::IoSubmit {
-                    *self.io_submit_ns[span.phase].get_or_insert(0) += duration_ns;
+                    *self.io_submit_ns[span.phase()].get_or_insert(0) += duration_ns;
                 }
             }
             // Before its first call inside, the thread was outside.
@@ -287,10 +307,21 @@ impl Tally {
         }
     }
 
-    /// Returns the parts of a phase with their tallies.
-    pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&Part, &PartTally)> {
-        let range = self.parts_of[phase].clone();
-        self.planned[range.clone()].iter().map(|plan| &plan.part).zip(&self.parts[range])
+    /// Returns the parts of a phase with the tallies of their tasks.
+    pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&'a Part, &TaskTally)> {
+        let planned = &self.planned[self.parts_of[phase].clone()];
+        self.phases[phase].parts.iter().zip(planned.iter().map(|plan| &self.tasks[plan.task as usize]))
+    }
+
+    /// Returns the parts of a phase with their writes.
+    pub(super) fn writes_of(&self, phase: usize) -> impl Iterator<Item = (&'a Part, PartWrites)> {
+        let planned = &self.planned[self.parts_of[phase].clone()];
+        self.phases[phase].parts.iter().zip(planned.iter().map(|plan| plan.writes))
+    }
+
+    /// Returns the tallies of a phase's tasks.
+    pub(super) fn tasks_of(&self, phase: usize) -> &[TaskTally] {
+        &self.tasks[self.tasks_of[phase].clone()]
     }
 
     /// Returns the blocks that a phase touched; `None` when it is not divided into blocks.
@@ -328,7 +359,9 @@ impl Tally {
                 Some(guess) if guess != grid => {
                     blocks.grid = Some(grid);
                     blocks.guessed_wrong = true;
-                    self.touched[files.clone()].fill_with(Touched::default);
+                    self.touched[files.clone()].iter_mut().for_each(|touched| {
+                        *touched = Touched { file_end: touched.file_end, ..Touched::default() };
+                    });
                 }
                 Some(_) => {}
             }
@@ -356,19 +389,18 @@ impl Tally {
     }
 }
 
-impl PartTally {
-    fn add(&mut self, plan: &PlannedPart, call: &Call) {
+impl TaskTally {
+    fn add(&mut self, direction: Direction, file_end: u64, call: &Call) {
         let (bytes, is_write) = (u64::try_from(call.returned).unwrap_or(0), call.op.is_write());
         if call.op == Op::Discard {
             self.discard_calls += 1;
             self.discard_bytes += bytes;
             // In other phases a discard is a hint that a file system may refuse.
-            self.failed_data_calls += u64::from(call.returned < 0 && plan.direction == Direction::Discard);
-            self.unplaced_calls += u64::from(call.offset < 0 && plan.direction == Direction::Discard);
+            self.failed_data_calls += u64::from(call.returned < 0 && direction == Direction::Discard);
+            self.unplaced_calls += u64::from(call.offset < 0 && direction == Direction::Discard);
             return;
         }
-        let direct = call.open_flags & open_bits::DIRECT != 0;
-        let sync_write = is_write && call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0;
+        let direct = is_direct(call);
         if is_write {
             self.write_calls += 1;
             self.write_bytes += bytes;
@@ -376,35 +408,58 @@ impl PartTally {
             self.read_calls += 1;
             self.read_bytes += bytes;
         }
-        if is_of(plan.direction, call) {
+        if is_of(direction, call) {
             self.unplaced_calls += u64::from(call.offset < 0 && bytes > 0);
         }
         self.failed_data_calls += u64::from(call.returned < 0);
-        self.short_calls += u64::from(is_short(call, plan.file_end));
+        self.short_calls += u64::from(is_short(call, file_end));
         self.storage_read_bytes += call.storage_read_bytes;
         self.cached_bytes += call.cached_bytes;
         if direct {
             self.direct_bytes += bytes;
             // In a mix whose directions have separate phases, the other direction's bytes do not count here.
-            self.direct_cached_bytes += if is_of(plan.direction, call) { call.cached_bytes } else { 0 };
+            self.direct_cached_bytes += if is_of(direction, call) { call.cached_bytes } else { 0 };
         }
-        if sync_write {
+        if is_sync_write(call) {
             self.sync_write_bytes += bytes;
         }
-        if is_write && bytes > 0 {
-            if sync_write || direct {
-                self.written_through_bytes += bytes;
-                self.last_through_write_ns = self.last_through_write_ns.max(Some(call.end_ns));
-            } else {
-                self.last_cached_write_ns = self.last_cached_write_ns.max(Some(call.end_ns));
-                if plan.covered_until_ns.is_some_and(|start_ns| call.end_ns <= start_ns) {
-                    self.covered_bytes += bytes;
-                } else {
-                    self.uncovered_bytes += bytes;
-                }
-            }
+    }
+}
+
+impl PlannedPart {
+    /// Counts a write that moved bytes by its durability; other calls are left out.
+    fn add_write(&mut self, task: &mut TaskTally, call: &Call) {
+        let Ok(bytes @ 1..) = u64::try_from(call.returned) else { return };
+        if !call.op.is_write() {
+            return;
+        }
+        let end_ns = NonZeroU64::new(call.end_ns);
+        if is_sync_write(call) || is_direct(call) {
+            task.written_through_bytes += bytes;
+            self.writes.last_through_write_ns = self.writes.last_through_write_ns.max(end_ns);
+            return;
+        }
+        self.writes.last_cached_write_ns = self.writes.last_cached_write_ns.max(end_ns);
+        if self.covered_until_ns.is_some_and(|start_ns| call.end_ns <= start_ns.get()) {
+            task.covered_bytes += bytes;
+        } else {
+            task.uncovered_bytes += bytes;
+            self.writes.uncovered_bytes += bytes;
         }
     }
+}
+
+/// Returns a number of one of the things that are counted; memory ends long before these numbers do.
+fn number_of(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer than 2^32 parts fit into memory")
+}
+
+fn is_direct(call: &Call) -> bool {
+    call.open_flags & open_bits::DIRECT != 0
+}
+
+fn is_sync_write(call: &Call) -> bool {
+    call.op.is_write() && call.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0
 }
 
 /// Returns `true` when a call submits asynchronous requests to the kernel.
@@ -451,7 +506,7 @@ impl PhaseBlocks {
 
 impl Default for Touched {
     fn default() -> Self {
-        Self { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0 }
+        Self { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0, file_end: 0 }
     }
 }
 
@@ -476,17 +531,17 @@ pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
 }
 
 /// Returns those of the spans that belong to a phase. They are in the order of the phases.
-pub(super) fn spans_of(spans: &[(u32, ThreadSpan)], phase: usize) -> &[(u32, ThreadSpan)] {
-    let first = spans.partition_point(|(_, span)| span.phase < phase);
-    let after = spans.partition_point(|(_, span)| span.phase <= phase);
+pub(super) fn spans_of(spans: &[ThreadSpan], phase: usize) -> &[ThreadSpan] {
+    let first = spans.partition_point(|span| span.phase() < phase);
+    let after = spans.partition_point(|span| span.phase() <= phase);
     &spans[first..after]
 }
 
 /// Returns the spans of each thread in each phase, in the order of the phases. Where a thread serves several parts at once, each moment
 /// counts once.
-pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, ThreadSpan)> {
+pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<ThreadSpan> {
     let mut spans = Vec::new();
-    for (phase, of_phase) in phases.iter().enumerate() {
+    for (phase, of_phase) in (0..).zip(phases) {
         let mut by_thread: BTreeMap<u32, Intervals> = BTreeMap::new();
         for part in &of_phase.parts {
             for tid in threads_of(index, part) {
@@ -499,11 +554,21 @@ pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<(u32, Thr
             }
         }
         for (tid, mut intervals) in by_thread {
-            let span = |(start_ns, end_ns): &(u64, u64)| {
-                (tid, ThreadSpan { phase, start_ns: *start_ns, end_ns: *end_ns, begun: false })
+            let span = |(start_ns, end_ns): &(u64, u64)| ThreadSpan {
+                start_ns: *start_ns,
+                end_ns: *end_ns,
+                phase,
+                tid,
+                begun: false,
             };
             spans.extend(intervals.spans().iter().map(span));
         }
     }
+    spans.shrink_to_fit();
     spans
+}
+
+/// Returns an index of spans by their threads; it returns their places in the list.
+pub(super) fn spans_by_thread(spans: &[ThreadSpan]) -> KeyedSpans<u32> {
+    KeyedSpans::new(spans.iter().enumerate().map(|(number, span)| (span.tid, (span.start_ns, span.end_ns, number))))
 }

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use activebench_model::call::Call;
 use activebench_model::fact::{FactName, Facts, Scope};
-use activebench_model::phase::{Part, Pattern, Phase, Window};
+use activebench_model::phase::{Pattern, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
+use super::part_index::PartIndex;
 use super::rate_in_fifths::{FifthNames, Fifths, time_together};
 use super::record_losses::{CALLS_HOOK, Gap};
-use super::span_index::KeyedSpans;
 use super::windows::{end_of, has_size, is_of, is_on};
 
 /// Number of spans of one task that are kept separately so that they can be put in order.
@@ -20,21 +20,14 @@ const KEPT: usize = 512;
 
 /// The tasks of every phase, updated with every call.
 ///
-/// Memory: at most 32 KiB per task and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
+/// Memory: at most 32 KiB per task, 8 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
 pub(super) struct Paces {
-    parts: Vec<PlannedPart>,
-    by_descriptor: KeyedSpans<(u32, i32)>,
     tasks: Vec<Task>,
+    /// Index of each part's task in `tasks`.
+    task_of: Vec<usize>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
     fifths: Vec<Result<Fifths, String>>,
-}
-
-struct PlannedPart {
-    phase: usize,
-    task: usize,
-    part: Part,
-    end_ns: u64,
 }
 
 struct Task {
@@ -45,9 +38,10 @@ struct Task {
 
 impl Paces {
     pub(super) fn new(phases: &[Phase]) -> Self {
-        let (mut parts, mut tasks) = (Vec::new(), Vec::<Task>::new());
+        let mut tasks: Vec<Task> = Vec::new();
+        let mut task_of = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
         let mut tasks_of = Vec::with_capacity(phases.len());
-        for (number, phase) in phases.iter().enumerate() {
+        for phase in phases {
             let first = tasks.len();
             let mut of_phase: BTreeMap<(u32, &[u32]), usize> = BTreeMap::new();
             for part in &phase.parts {
@@ -59,7 +53,7 @@ impl Paces {
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
                 whole.end_ns = whole.end_ns.max(window.end_ns);
-                parts.push(PlannedPart { phase: number, task, part: part.clone(), end_ns: window.end_ns });
+                task_of.push(task);
             }
             if matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent) {
                 let each = Phase::MOST_FIRST_OFFSETS / of_phase.len().max(1);
@@ -67,42 +61,37 @@ impl Paces {
             }
             tasks_of.push(first..tasks.len());
         }
-        let of_descriptor = |(number, plan): (usize, &PlannedPart)| {
-            ((plan.part.tgid, plan.part.fd), (plan.part.start_ns, plan.end_ns, number))
-        };
-        let by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(of_descriptor));
         let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
-        Self { parts, by_descriptor, tasks, tasks_of, fifths }
+        Self { tasks, task_of, tasks_of, fifths }
     }
 }
 
 impl CallFamily for Paces {
-    fn feed(&mut self, phases: &[Phase], call: &Call) {
+    fn feed(&mut self, phases: &[Phase], parts: &mut PartIndex, call: &Call) {
         let moves_data = call.op.is_read() || call.op.is_write();
         if !moves_data && !call.op.is_file_sync() {
             return;
         }
-        let Some(index) = self.by_descriptor.get((call.tgid, call.fd)) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
-            let plan = &self.parts[number];
-            if !is_on(&plan.part, call) {
+        for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
+            let (phase, part) = (&phases[place.phase()], place.part(phases));
+            let end_ns = end_of(part).max(part.start_ns);
+            if call.start_ns > end_ns || !is_on(part, call) {
                 continue;
             }
-            let task = &mut self.tasks[plan.task];
+            let task = &mut self.tasks[self.task_of[number]];
             // In a phase with requests of one size, requests of other sizes are in flight too.
-            task.in_flight.add(call.start_ns.max(plan.part.start_ns), call.end_ns.min(plan.end_ns));
-            let phase = &phases[plan.phase];
+            task.in_flight.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
             let counts = moves_data && is_of(phase.direction, call) && has_size(phase.call_bytes, call);
             let Ok(bytes @ 1..) = u64::try_from(call.returned) else { continue };
             if !counts {
                 continue;
             }
-            if let Ok(fifths) = &mut self.fifths[plan.phase] {
+            if let Ok(fifths) = &mut self.fifths[place.phase()] {
                 fifths.add(call.start_ns, call.end_ns, bytes);
             }
             if let (Some(first), Ok(offset)) = (&mut task.first, u64::try_from(call.offset))
-                && call.start_ns >= plan.part.start_ns
-                && call.end_ns <= plan.end_ns
+                && call.start_ns >= part.start_ns
+                && call.end_ns <= end_ns
             {
                 first.add(call.start_ns, offset);
             }

@@ -17,9 +17,8 @@ use activebench_model::units::Quantity;
 use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;
 use super::record_losses::Gap;
-use super::span_index::KeyedSpans;
 use super::steal::Readings;
-use super::tally::{ThreadSpan, spans_of, thread_spans};
+use super::tally::{ThreadSpan, spans_by_thread, spans_of, thread_spans};
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of the times of phases.
@@ -72,10 +71,9 @@ pub fn profile_phases(
 ) -> Result<Profiles, Unreadable> {
     let index = Index::new(activity, phases);
     let spans = thread_spans(&index, phases);
-    let span_of = |(tid, span): &(u32, ThreadSpan)| (*tid, span.start_ns, span.end_ns);
+    let span_of = |span: &ThreadSpan| (span.tid, span.start_ns, span.end_ns);
     let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
-    let numbered = |(number, (tid, span)): (usize, &(u32, ThreadSpan))| (*tid, (span.start_ns, span.end_ns, number));
-    let mut by_thread = KeyedSpans::new(spans.iter().enumerate().map(numbered));
+    let mut by_thread = spans_by_thread(&spans);
     // Of each phase, the time for which each thread was stopped; most have none.
     let mut stops: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); phases.len()];
     for batch in source.cpu() {
@@ -86,9 +84,9 @@ pub fn profile_phases(
             }
             let Some(of_thread) = by_thread.get(event.tid) else { continue };
             for number in of_thread.overlapping(event.since_ns, event.at_ns) {
-                let span = &spans[number].1;
+                let span = &spans[number];
                 let (start_ns, end_ns) = (event.since_ns.max(span.start_ns), event.at_ns.min(span.end_ns));
-                let stopped_ns = stops[span.phase].entry(event.tid).or_default();
+                let stopped_ns = stops[span.phase()].entry(event.tid).or_default();
                 *stopped_ns = stopped_ns.saturating_add(end_ns.saturating_sub(start_ns));
             }
         }
@@ -101,7 +99,7 @@ pub fn profile_phases(
             of_run.add(sample);
             let Some(of_thread) = by_thread.get(sample.cpu.tid) else { continue };
             for number in of_thread.overlapping(sample.at_ns, sample.at_ns) {
-                samples[spans[number].1.phase].add(sample);
+                samples[spans[number].phase()].add(sample);
             }
         }
     }
@@ -135,13 +133,13 @@ pub fn profile_phases(
 }
 
 /// Returns the times of a phase's threads, and the number of threads whose times are unknown.
-fn threads(totals: &Totals, index: &Index<'_>, spans: &[(u32, ThreadSpan)]) -> (Vec<ThreadCpu>, usize) {
+fn threads(totals: &Totals, index: &Index<'_>, spans: &[ThreadSpan]) -> (Vec<ThreadCpu>, usize) {
     let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
-    for (tid, span) in spans {
+    for span in spans {
         let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
-        let sum = threads.entry(*tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
+        let sum = threads.entry(span.tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
         // One unknown span makes the sum unknown.
-        *sum = sum.zip(totals.between(*tid, span.start_ns, span.end_ns)).map(
+        *sum = sum.zip(totals.between(span.tid, span.start_ns, span.end_ns)).map(
             |((first_ns, length_ns, mut times), more)| {
                 times.add(more);
                 (first_ns, length_ns + window_ns, times)

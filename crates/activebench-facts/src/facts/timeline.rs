@@ -21,7 +21,7 @@ use activebench_model::timeline::{
 };
 
 use super::Gaps;
-use super::device::{ByKind, Devices, Request, Requests, Seen, devices_of};
+use super::device::{ByKind, Devices, DevicesOfFiles, Request, Requests, Seen};
 use super::index::Index;
 use super::latency::Latencies;
 use super::record_losses::Gap;
@@ -318,10 +318,12 @@ fn by_file(plans: &[Plan<'_>]) -> HashMap<FileId, SpanIndex> {
 
 /// Adds the block events to their phases; returns the devices that had events.
 fn read_block(source: &dyn EventSource, manifest: &Manifest, plans: &mut [Plan<'_>]) -> Result<Seen, Unreadable> {
+    let mut devices_of_files = DevicesOfFiles::new(&manifest.host);
     for plan in plans.iter_mut().filter(|plan| !plan.files.is_empty()) {
-        let devices: Result<Vec<HashSet<_>>, String> =
-            plan.files.iter().map(|file| devices_of(&manifest.host, *file)).collect();
-        plan.devices = devices.map(|devices| devices.into_iter().flatten().collect());
+        plan.devices = plan.files.iter().try_fold(HashSet::new(), |mut all, file| {
+            all.extend(devices_of_files.of(*file)?.iter());
+            Ok(all)
+        });
     }
     let by_file = by_file(plans);
     let mut requests = Requests::default();

@@ -92,14 +92,14 @@ pub(super) fn read(
 ///
 /// # Errors
 /// Returns an error if there are too many threads.
-fn segments(spans: &[(u32, ThreadSpan)], number: usize, axis: Axis) -> Result<Vec<Segment>, String> {
+fn segments(spans: &[ThreadSpan], number: usize, axis: Axis) -> Result<Vec<Segment>, String> {
     let own = spans_of(spans, number);
-    let threads: HashSet<u32> = own.iter().map(|(tid, _)| *tid).collect();
+    let threads: HashSet<u32> = own.iter().map(|span| span.tid).collect();
     if threads.len() > MOST_THREADS {
         return Err(format!("the phase has more than {MOST_THREADS} threads"));
     }
-    let cut = |(tid, span): &(u32, ThreadSpan)| {
-        let (tid, from_ns, to_ns) = (*tid, span.start_ns, span.end_ns);
+    let cut = |span: &ThreadSpan| {
+        let (tid, from_ns, to_ns) = (span.tid, span.start_ns, span.end_ns);
         axis.steps_between(from_ns, to_ns).filter_map(move |step| {
             let (start_ns, end_ns) = axis.bounds(step);
             let (start_ns, end_ns) = (start_ns.max(from_ns), end_ns.min(to_ns));

@@ -1,0 +1,62 @@
+//! The parts of all phases by descriptor and time. Every family of facts that assigns calls to parts uses the same index:
+//! a tool that opens its file for each call has a part per open.
+
+use activebench_model::phase::{Part, Phase};
+
+use super::span_index::KeyedSpans;
+use super::windows::end_of;
+
+/// The parts of all phases, numbered in the order of the phases and of the parts of each. It holds no parts: 40 bytes
+/// each.
+pub(super) struct PartIndex {
+    places: Vec<PartPlace>,
+    /// Spans from the start of each part to its last data call, which its clock may leave out.
+    by_descriptor: KeyedSpans<(u32, i32)>,
+}
+
+/// A part's place.
+#[derive(Clone, Copy)]
+pub(super) struct PartPlace {
+    phase: u32,
+    /// Index in the parts of the phase.
+    part: u32,
+}
+
+impl PartPlace {
+    /// Returns the index of the part's phase.
+    pub(super) fn phase(self) -> usize {
+        self.phase as usize
+    }
+
+    /// Returns the part.
+    pub(super) fn part(self, phases: &[Phase]) -> &Part {
+        &phases[self.phase()].parts[self.part as usize]
+    }
+}
+
+impl PartIndex {
+    /// Creates the index of phases whose clocks are resolved.
+    pub(super) fn new(phases: &[Phase]) -> Self {
+        let mut places = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
+        for (phase, of_phase) in (0..).zip(phases) {
+            places.extend((0..).zip(&of_phase.parts).map(|(part, _)| PartPlace { phase, part }));
+        }
+        let span = |(number, place): (usize, &PartPlace)| {
+            let part = place.part(phases);
+            ((part.tgid, part.fd), (part.start_ns, end_of(part).max(part.last_data_ns), number))
+        };
+        let by_descriptor = KeyedSpans::new(places.iter().enumerate().map(span));
+        Self { places, by_descriptor }
+    }
+
+    /// Returns the parts of a descriptor that overlap a span up to their last data calls, each with its number.
+    pub(super) fn overlapping(
+        &mut self,
+        descriptor: (u32, i32),
+        start_ns: u64,
+        end_ns: u64,
+    ) -> impl Iterator<Item = (usize, PartPlace)> {
+        let spans = self.by_descriptor.get(descriptor).into_iter();
+        spans.flat_map(move |spans| spans.overlapping(start_ns, end_ns)).map(|number| (number, self.places[number]))
+    }
+}
