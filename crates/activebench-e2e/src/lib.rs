@@ -829,12 +829,21 @@ impl Verified {
         phases.iter().find(|candidate| candidate["id"] == phase).map_or(&Value::Null, |phase| &phase["limiter"])
     }
 
-    /// Returns the value of a complete fact of a phase.
+    /// Returns the value of a fact of a phase.
     pub fn fact(&self, phase: &str, name: &str) -> f64 {
+        let fact = self.stated(phase, name);
+        fact["value"].as_f64().unwrap_or_else(|| panic!("no fact {name} of {phase}: {fact}"))
+    }
+
+    /// Returns the value of a fact of a phase; `None` where it is missing or was not computed.
+    pub fn fact_if_known(&self, phase: &str, name: &str) -> Option<f64> {
+        self.stated(phase, name)["value"].as_f64()
+    }
+
+    fn stated(&self, phase: &str, name: &str) -> &Value {
         let phases = self.report["phases"].as_array().map_or(&[][..], Vec::as_slice);
         let found = phases.iter().find(|candidate| candidate["id"] == phase);
-        let fact = found.map_or(&Value::Null, |phase| &phase["facts"][name]);
-        fact["value"].as_f64().unwrap_or_else(|| panic!("no fact {name} of {phase}: {fact}"))
+        found.map_or(&Value::Null, |phase| &phase["facts"][name])
     }
 
     /// Asserts that made = received + lost and lost = 0 for every class of records.

@@ -40,7 +40,8 @@ fn assert_rebuilt(run: &Verified) -> usize {
             let (claimed, observed) = (claim["value"].as_f64(), claim["observed"]["value"].as_f64());
             let (claimed, observed) = (claimed.expect("a number"), observed.expect("an observed rate"));
             let phase = claim["phase"].as_str().expect("a phase");
-            let waited = run.fact(phase, "preempted_ns") > 0.05 * run.fact(phase, "window_ns");
+            let waited = run.fact_if_known(phase, "preempted_ns").zip(run.fact_if_known(phase, "window_ns"));
+            let waited = waited.is_some_and(|(waited, window)| waited > 0.05 * window);
             let bound = if waited { 0.06 } else { 0.01 };
             assert!((claimed / observed - 1.0).abs() < bound, "{claim}: {}", run.story());
         })
@@ -234,7 +235,9 @@ fn a_quiet_run_is_followed_by_its_calls_alone() {
         let moved = if *phase == "get-block" { "read_bytes" } else { "write_bytes" };
         assert_eq!(run.fact(phase, moved), 1024.0 * MIB, "{}", run.story());
     }
-    assert_eq!(run.fact("seeks", "active_tasks"), 5.0, "{}", run.story());
+    // One that got no CPU in time found no seek left.
+    assert!((1.0..=5.0).contains(&run.fact("seeks", "active_tasks")), "{}", run.story());
+    assert!(!run.codes("seeks").contains(&"AB110"), "{}", run.story());
     for phase in ["seq-create", "seq-del", "ran-create", "ran-del"] {
         assert_eq!(run.fact(phase, "name_calls"), 16384.0, "{phase}: {}", run.story());
     }

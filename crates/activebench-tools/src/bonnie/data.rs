@@ -21,6 +21,8 @@ use crate::syncs::{Syncs, last_component, moves_data};
 #[derive(Clone, Debug)]
 pub(super) struct Group<'a> {
     pub(super) passes: Vec<&'a Pass>,
+    /// Other processes that opened the file and moved no data; several times where they opened it so often.
+    pub(super) idle: Vec<u32>,
     /// Entry of the first call that moves data.
     pub(super) first_data_ns: u64,
     /// Exit of the last call, the close included.
@@ -31,6 +33,8 @@ pub(super) struct Group<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) parts: Vec<Part>,
+    /// Other processes that opened the file for this test and moved no data.
+    pub(super) idle: u32,
     /// Reason why the phase is incomplete.
     pub(super) doubt: Option<String>,
 }
@@ -43,8 +47,8 @@ pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group
         .filter(|file| file.names.iter().any(|name| is_large_file(name)))
         .map(|file| file.id)
         .collect();
-    let mut passes: Vec<&Pass> =
-        activity.passes.iter().filter(|pass| ids.contains(&pass.file) && is_of_large_file(pass, options)).collect();
+    let over: Vec<&Pass> = activity.passes.iter().filter(|pass| ids.contains(&pass.file)).collect();
+    let mut passes: Vec<&Pass> = over.iter().copied().filter(|pass| is_of_large_file(pass, options)).collect();
     passes.sort_by_key(|pass| begun_ns(pass));
     let mut groups: Vec<Group<'a>> = Vec::new();
     for pass in passes {
@@ -55,7 +59,18 @@ pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group
                 group.first_data_ns = group.first_data_ns.min(first_data_ns);
                 group.end_ns = group.end_ns.max(end_ns);
             }
-            _ => groups.push(Group { passes: vec![pass], first_data_ns, end_ns }),
+            _ => groups.push(Group { passes: vec![pass], idle: Vec::new(), first_data_ns, end_ns }),
+        }
+    }
+    // The first test is that of the main process, which is no seeker.
+    let main = groups.first().map(|group| group.passes[0].tgid);
+    let is_idle = |pass: &&Pass| data_steps(pass).next().is_none() && pass.open.is_some() && Some(pass.tgid) != main;
+    for pass in over.into_iter().filter(is_idle) {
+        let after = groups.partition_point(|group| begun_ns(group.passes[0]) <= begun_ns(pass));
+        if let Some(group) = after.checked_sub(1).map(|place| &mut groups[place])
+            && group.passes.iter().all(|other| other.tgid != pass.tgid)
+        {
+            group.idle.push(pass.tgid);
         }
     }
     groups
@@ -173,7 +188,8 @@ fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], syncs: &Syncs<
             }
         })
         .collect();
-    Found { parts, doubt: doubt(group, planned) }
+    let idle: HashSet<u32> = group.idle.iter().copied().collect();
+    Found { parts, idle: u32::try_from(idle.len()).unwrap_or(u32::MAX), doubt: doubt(group, planned) }
 }
 
 /// Returns the threads that moved data; a seeker has a descriptor of its own.

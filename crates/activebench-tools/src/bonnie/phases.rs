@@ -1,10 +1,13 @@
 //! Converts the observed calls to phases.
 
+use std::collections::HashSet;
+
 use activebench_model::activity::Activity;
 use activebench_model::claim::Parsed;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::{PartEnd, Phase, Window};
 
+use super::catalogue::Kind;
 use super::options::Options;
 use super::plan::Planned;
 use super::{data, names, output, plan, progress};
@@ -31,6 +34,14 @@ pub(super) fn phases(options: &Options, output: &ToolOutput, parsed: &Parsed, ac
                         PartEnd::AfterBytes(_) => None,
                     }));
                     phase.parts = found.parts;
+                    // The seekers share one list of seeks: one that comes when the others have done them has none.
+                    if planned.kind == Kind::Seeks {
+                        let active: HashSet<u32> = phase.parts.iter().map(|part| part.tgid).collect();
+                        let active = u32::try_from(active.len()).unwrap_or(u32::MAX);
+                        if active > 0 && active.saturating_add(found.idle) >= phase.requested_tasks {
+                            phase.requested_tasks = phase.requested_tasks.min(active);
+                        }
+                    }
                 })
             })
         } else {

@@ -215,6 +215,22 @@ fn the_files_and_processes_of_1_03_belong_together() {
 }
 
 #[test]
+fn a_seeker_that_comes_when_the_others_have_done_all_seeks_is_not_missed() {
+    let without = |begins: &[&str]| -> String {
+        let kept = OLD_CALLS.lines().filter(|line| !begins.iter().any(|begin| line.starts_with(begin)));
+        let lines = kept
+            .map(|line| line.replace("703 720 12 12 read 3 0 8192 22364160", "703 720 12 12 read 3 0 8192 44744704"));
+        lines.map(|line| line + "\n").collect()
+    };
+    let idle = without(&["704 705 ", "705 730 "]);
+    let seeks = old("bonnie -u root -s 2g -n 0 -f", OLD_ROW, &idle).phase("seeks");
+    assert_eq!((seeks.parts.len(), seeks.requested_tasks), (2, 2), "{seeks:?}");
+    let never_there = without(&["704 705 ", "705 730 ", "604 605 ", "735 736 ", "task 13 "]);
+    let seeks = old("bonnie -u root -s 2g -n 0 -f", OLD_ROW, &never_there).phase("seeks");
+    assert_eq!((seeks.parts.len(), seeks.requested_tasks), (2, 3), "{seeks:?}");
+}
+
+#[test]
 fn b_promises_a_sync_in_1_03() {
     let run = old("bonnie -u root -s 2g -n 0 -f -b", OLD_ROW, OLD_CALLS);
     let promised = run.phase("rewrite").promises;
