@@ -13,8 +13,7 @@ use crate::{packages, tools, workspace};
 
 /// The version whose rules `deny.toml` was written for.
 const VERSION: &str = "0.20.2";
-/// Where `cargo-deny` looks for advisories when its configuration names no other place; git is told to take the copy
-/// instead.
+/// The default address of `cargo-deny`'s advisories. The task makes git read the pinned copy in its place.
 const ADVISORIES: &str = "https://github.com/RustSec/advisory-db";
 /// The pinned copy; `provenance.toml` beside it names the commit.
 const PINNED: &str = "fixtures/advisories/rustsec.tar.zst";

@@ -610,15 +610,16 @@ impl Drop for Throttled {
 /// the value is polled.
 pub fn most_private_bytes(child: &mut Child) -> i64 {
     let status = format!("/proc/{}/status", child.id());
-    let mut most_kib = 0;
+    let mut most_kib: Option<i64> = None;
     while child.try_wait().expect("a child").is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        // A process that is ending has no such line.
+        let text = fs::read_to_string(&status).ok();
+        let line = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("RssAnon:")));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse().ok());
-        most_kib = kib.unwrap_or(0).max(most_kib);
+        most_kib = most_kib.max(kib);
         std::thread::sleep(Duration::from_millis(5));
     }
-    most_kib * 1024
+    most_kib.expect("its memory was read") * 1024
 }
 
 /// A finished `activebench verify`.

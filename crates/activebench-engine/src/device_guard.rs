@@ -8,7 +8,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -20,10 +21,9 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::command::CommandLine;
 use activebench_model::units::Quantity;
 use activebench_report::escape::terminal;
-use activebench_runner::Identity;
-use activebench_runner::with_roots_files;
+use activebench_runner::{Identity, with_roots_files};
 use anyhow::{Context, anyhow};
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::named_devices::{Named, named, number_of};
@@ -179,11 +179,26 @@ fn without_users(device: &Path, usage: &Usage, counts: fn(&Opener) -> bool) -> R
     Err(refused(device, &format!("{}{and}", terminal(user)), "name another device, or end that use of it"))
 }
 
+/// Opens a block device for reading, with root's rights where this process has them. Anything else under that name is
+/// not opened: its name may come from a user who may not read it.
+///
+/// # Errors
+/// When it is not a block device, or cannot be opened.
+pub fn open_device(device: &Path, flags: OFlags) -> std::io::Result<File> {
+    with_roots_files(|| {
+        let found = File::from(rustix::fs::open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
+        if !found.metadata()?.file_type().is_block_device() {
+            return Err(std::io::Error::other("it is not a block device"));
+        }
+        // What was looked at, whatever the name leads to by now.
+        let found = format!("/proc/self/fd/{}", found.as_raw_fd());
+        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(found)
+    })
+}
+
 /// Opens a device exclusively. The kernel refuses this if it is mounted or stacked, whatever the lists say.
 fn alone(device: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(OFlags::EXCL.bits().cast_signed());
-    with_roots_files(|| options.open(device)).map(drop)
+    open_device(device, OFlags::EXCL).map(drop)
 }
 
 fn refused(device: &Path, why: &str, hint: &str) -> Failure {
@@ -219,7 +234,7 @@ fn signature(device: &Path) -> anyhow::Result<Option<String>> {
 /// Reads the beginning and the end of a device; returns `true` if both are all zeros.
 fn ends_are_zero(device: &Path) -> anyhow::Result<bool> {
     let read = || -> std::io::Result<bool> {
-        let mut file = with_roots_files(|| File::open(device))?;
+        let mut file = open_device(device, OFlags::empty())?;
         let size = file.seek(SeekFrom::End(0))?;
         let mut ends = Vec::new();
         for start in [0, size.saturating_sub(END_BYTES)] {
@@ -375,12 +390,11 @@ mod tests {
 
     #[test]
     fn a_device_that_cannot_be_read_is_not_taken_for_an_empty_one() {
-        // A file behaves like a device here; a folder cannot be read.
+        // Neither is a regular file, which root could read for a user who may not.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("disk");
         std::fs::write(&file, [0; 4096]).expect("it is written");
-        ends_are_zero(&file).expect("it can be read");
-        for unreadable in [folder.path(), &folder.path().join("absent")] {
+        for unreadable in [&file, folder.path(), &folder.path().join("absent")] {
             let error = format!("{:#}", signature(unreadable).expect_err("it cannot be read"));
             assert!(error.starts_with("cannot read its first and its last MiB"), "{error}");
         }

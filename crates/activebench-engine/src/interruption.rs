@@ -1,12 +1,10 @@
 //! Signals that ask activebench to end, for work between runs. During a run the runner ends the tool.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use activebench_report::escape::terminal;
 use anyhow::Context;
-use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::INTERRUPTED;
@@ -38,46 +36,26 @@ impl Stop {
     }
 }
 
-/// Ends the process at the first signal while a run is judged: its record is complete, so nothing is lost. The message
-/// names the command that judges it.
-#[derive(Debug)]
-pub struct EndWhileJudging(Vec<SigId>);
-
-impl EndWhileJudging {
-    /// Begins to end the process.
-    ///
-    /// # Errors
-    /// Returns an error if the kernel refuses a handler.
-    pub fn begin(directory: &Path) -> anyhow::Result<Self> {
-        let message = format!(
-            "activebench: interrupted; the run is kept: activebench recheck {}\n",
-            terminal(&directory.display().to_string())
-        );
-        let message: Arc<str> = message.into();
-        let mut handlers = Self(Vec::new());
-        for signal in SIGNALS {
-            let message = Arc::clone(&message);
-            let end = move || {
-                // SAFETY: both are safe in a handler of signals, and the text lives as long as the handler.
-                unsafe {
-                    libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
-                    libc::_exit(INTERRUPTED);
-                }
-            };
-            // SAFETY: the handler calls only what is safe there.
-            let handler = unsafe { signal_hook::low_level::register(signal, end) };
-            handlers.0.push(handler.context("cannot wait for signals")?);
-        }
-        Ok(handlers)
+/// Ends the process at the next signal, with a message: what follows is only computed, and `command` computes it again.
+/// Earlier listeners, which turned the default action off for good, stay.
+///
+/// # Errors
+/// Returns an error if the kernel refuses a handler.
+pub fn end_on_signals(command: &str) -> anyhow::Result<()> {
+    let message: Arc<str> = format!("activebench: interrupted; the record is kept: {}\n", terminal(command)).into();
+    for signal in SIGNALS {
+        let message = Arc::clone(&message);
+        let end = move || {
+            // SAFETY: both are safe in a handler of signals, and the text lives as long as the handler.
+            unsafe {
+                libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
+                libc::_exit(INTERRUPTED);
+            }
+        };
+        // SAFETY: the handler calls only what is safe there.
+        unsafe { signal_hook::low_level::register(signal, end) }.context("cannot wait for signals")?;
     }
-}
-
-impl Drop for EndWhileJudging {
-    fn drop(&mut self) {
-        for handler in &self.0 {
-            signal_hook::low_level::unregister(*handler);
-        }
-    }
+    Ok(())
 }
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) an error, which is reported, in place of a signal that
@@ -89,12 +67,4 @@ pub fn report_large_files() -> anyhow::Result<()> {
     // SAFETY: the handler does nothing.
     unsafe { signal_hook::low_level::register(SIGXFSZ, || {}) }.context("cannot handle SIGXFSZ")?;
     Ok(())
-}
-
-/// Lets the signals end the process again, which the first listener has turned off for good.
-pub fn release() {
-    for signal in SIGNALS {
-        // SAFETY: the default action runs no code of ours.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
 }

@@ -522,12 +522,11 @@ pub fn give_up_root(user: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes all files that this process reads and writes by name those of a user, if it is root's: `--user`, or under sudo the
-/// invoking one. Root's
-/// rights to devices and processes stay ([`with_roots_files`]). Call it while there is one thread.
+/// Reads and writes files by name as a user from here on, if this process is root's: as `--user`, or under sudo as the
+/// invoking user. Root's rights to devices and processes stay ([`with_roots_files`]). Call it while there is one thread.
 ///
 /// # Errors
-/// Returns an error if there is no such user, or the system refuses it.
+/// Returns an error if there is no such user or the system refuses the change.
 pub fn take_users_files(user: Option<&str>) -> Result<(), Failure> {
     if !getuid().is_root() {
         return Ok(());

@@ -45,6 +45,10 @@ pub struct Coverage {
     /// end of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub linked_programs: BTreeMap<String, String>,
+    /// `true` if the records of CPU time distinguish threads that a signal or a debugger stopped; `false` from an
+    /// activebench that did not record stops.
+    #[serde(default)]
+    pub records_stops: bool,
     /// The SHA-256 of the kernel programs' object that was loaded, in lower-case hexadecimal; `None` when none was, or
     /// from an activebench that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

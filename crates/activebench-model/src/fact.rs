@@ -314,7 +314,7 @@ fact_names! {
     /// Time in which the machine was suspended, between the same readings. Scope: host. Source: clock_gettime.
     Suspended = "suspended_ns", Ns;
     /// Longest time inside the window for which one of the phase's threads was stopped by a signal (SIGSTOP, SIGTSTP)
-    /// or a debugger, from stops of at least 2 ms. Source: scheduler.
+    /// or a debugger, from stops of at least 2 ms. Absent in runs that did not record stops. Source: scheduler.
     Stopped = "stopped_ns", Ns;
     /// Largest fall of the CPUs' mean frequency from a reading inside the window to a later one, as a share of
     /// the former. With fewer than two readings inside, the readings just before and after the window count too. Absent

@@ -422,6 +422,7 @@ impl Probe {
             payload: Some(payload.account()),
             steal_unread: None,
             linked_programs: BTreeMap::new(),
+            records_stops: true,
             kernel_object_sha256: Some(self.object_sha256),
         };
         let stacks = symbols::resolve(&mut store.stacks);

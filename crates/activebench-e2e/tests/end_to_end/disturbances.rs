@@ -65,7 +65,7 @@ fn a_processor_shared_with_others_is_found() {
     }
 }
 
-/// Sets the system clock by so many seconds; `false` where nobody may.
+/// Moves the system clock by a number of seconds. Returns `false` if that is not permitted.
 fn set_clock_by(seconds: i32) -> bool {
     let words = format!("{seconds} seconds");
     Command::new("date").args(["--set", &words]).output().is_ok_and(|output| output.status.success())

@@ -249,6 +249,9 @@ fn a_process_that_left_the_group_outlives_the_tool_and_not_the_end_of_the_run() 
     let daemon = "setsid sh -c 'echo $$ >pid; sleep 1000; :' & until [ -s pid ]; do :; done";
     let pid = || std::fs::read_to_string(volume.path().join("pid")).expect("a process id").trim().to_owned();
     let lives = |pid: &str| std::path::Path::new("/proc").join(pid).exists();
+    let run = verify(&volume, &[], &["sh", "-c", "sh -c 'echo $$ >pid; sleep 1000; :' & until [ -s pid ]; do :; done"]);
+    assert!(!lives(&pid()), "a process of the group lives on: {}", run.stderr());
+    std::fs::remove_file(volume.path().join("pid")).expect("a file");
     let run = verify(&volume, &[], &["sh", "-c", daemon]);
     assert!(run.stderr().contains("left the benchmark's group goes on"), "{}", run.stderr());
     assert!(lives(&pid()));

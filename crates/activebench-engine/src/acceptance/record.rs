@@ -62,8 +62,8 @@ pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, F
     is_apart(&out, agreed).inspect_err(|_| remove_unused(&out))?;
     let mut recorder = Recorder::start()?;
     let interrupted = suite.record(&checked.benchmarks, &out, &mut recorder).inspect_err(|_| remove_unused(&out))?;
-    // Everything from here on is only computed, and can be computed again.
-    interruption::release();
+    let again = format!("activebench accept {} {}", out.join(AGREED).display(), out.display());
+    interruption::end_on_signals(&again).or_exit(ExitCode::Bug)?;
     let copy = Agreed::read(&out.join(AGREED))?;
     let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use activebench_model::units::Quantity;
-use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow, bail};
 use rustix::fs::{Advice, OFlags, fadvise};
 
+use crate::device_guard::open_device;
 use crate::free_space::room;
 use crate::interruption::Stop;
 
@@ -65,7 +65,7 @@ impl Place {
         use std::io::Seek;
         // A device is root's; a file is measured where the user may read it.
         let is_device = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
-        let opened = if is_device { with_roots_files(|| File::open(path)) } else { File::open(path) };
+        let opened = if is_device { open_device(path, OFlags::empty()) } else { File::open(path) };
         let mut file =
             opened.with_context(|| format!("cannot read {} (hint: run as root, or as who owns it)", path.display()))?;
         // A device's metadata has no length.

@@ -8,9 +8,10 @@ use activebench_host::{Process, Roots, StorageRef, device_number};
 use activebench_model::call::DeviceNumber;
 use activebench_model::report::JudgedRun;
 use activebench_report::export::passes::{Pass, PassFile};
-use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow};
+use rustix::fs::OFlags;
 
+use crate::device_guard::open_device;
 use crate::failure::{ExitCode, Failure, OrExit};
 
 /// A folder, or block devices with a folder that only fio itself uses.
@@ -150,7 +151,7 @@ fn check_device(file: &PassFile, is_named: bool) -> Result<(), Failure> {
             DeviceNumber(file.file.s_dev)
         )));
     }
-    let bytes = with_roots_files(|| fs::File::open(name))
+    let bytes = open_device(Path::new(name), OFlags::empty())
         .and_then(|mut device| std::io::Seek::seek(&mut device, std::io::SeekFrom::End(0)))
         .with_context(about)
         .or_exit(ExitCode::Usage)?;

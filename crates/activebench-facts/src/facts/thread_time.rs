@@ -112,7 +112,9 @@ pub fn profile_phases(
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
         let (threads, unknown) = threads(&totals, &index, spans_of(&spans, number));
-        phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
+        if coverage.records_stops {
+            phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
+        }
         let mut profile = profile(coverage, &stacks, samples, threads);
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);

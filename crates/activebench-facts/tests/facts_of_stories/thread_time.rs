@@ -56,6 +56,7 @@ fn of_phase(profiles: &Profiles) -> &CpuProfile {
 fn the_longest_stop_of_a_thread_counts_inside_the_window() {
     const MS: u64 = 1_000_000;
     let (mut story, (start, _)) = story();
+    story.manifest.coverage.records_stops = true;
     let stop = |since, at| total(TOOL, at, since, ThreadState::Stopped, [0; 5]);
     // The first begins before the window, the second is short, and the third ends after the window.
     story.events.cpu = vec![
@@ -71,6 +72,9 @@ fn the_longest_stop_of_a_thread_counts_inside_the_window() {
     story.events.cpu.clear();
     let (facts, ..) = profiled(&story, phase());
     check("never stopped", &facts, &[(Stopped, count(0))]);
+    story.manifest.coverage.records_stops = false;
+    let (facts, ..) = profiled(&story, phase());
+    check("stops were not recorded", &facts, &[(Stopped, Is::Absent)]);
 }
 
 #[test]

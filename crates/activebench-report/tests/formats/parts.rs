@@ -49,6 +49,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 payload: Some(PayloadSampling { period_ns: 3_906_250, one_in: 1, ..PayloadSampling::default() }),
                 steal_unread: None,
                 linked_programs: BTreeMap::new(),
+                records_stops: true,
                 kernel_object_sha256: None,
                 log: None,
             },

@@ -9,13 +9,12 @@ use activebench_detect::series::stopping::least_runs;
 use activebench_detect::thresholds::Thresholds;
 use activebench_engine::corrected_run::{self, CorrectedRun, NoSecondRun};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
-use activebench_engine::interruption::EndWhileJudging;
 use activebench_engine::recording::{
     self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
 };
 use activebench_engine::say;
 use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
-use activebench_engine::{ceiling, device_guard, plan, thresholds};
+use activebench_engine::{ceiling, device_guard, interruption, plan, thresholds};
 use activebench_model::claim::Subject;
 use activebench_model::command::CommandLine;
 use activebench_model::remedy::SideBySide;
@@ -253,7 +252,8 @@ impl Subcommand for Verify {
             return self.corrected(corrected_run::record(run, &mut recorder)?);
         }
         let kept = recording::keep(run, &mut recorder)?;
-        let _ended_by_signals = EndWhileJudging::begin(directory).or_exit(ExitCode::Bug)?;
+        let again = format!("activebench recheck {}", directory.display());
+        interruption::end_on_signals(&again).or_exit(ExitCode::Bug)?;
         self.reported(&kept.judged()?)
     }
 }

@@ -145,7 +145,7 @@ impl Ring {
         completions
     }
 
-    /// Collects until so many were seen in all.
+    /// Waits for `count` completions, and collects them.
     fn collect_all(&mut self, count: usize) -> io::Result<Vec<(u64, i32)>> {
         let mut completions = self.collect();
         while completions.len() < count {
