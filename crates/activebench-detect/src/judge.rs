@@ -6,4 +6,5 @@ pub(crate) mod correction;
 pub(crate) mod headroom;
 pub(crate) mod seven_questions;
 pub mod target_figure;
+pub(crate) mod unobserved;
 pub mod verdicts;

@@ -36,6 +36,7 @@ mod inserted;
 mod intervals;
 mod latency;
 mod names;
+mod observer_share;
 mod order;
 mod part_index;
 mod payload;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::RecordClass;
 use crate::hook::Hook;
 use crate::log::EventLog;
+use crate::program_times::ProgramTimes;
 
 /// The quality of the observation of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +50,10 @@ pub struct Coverage {
     /// activebench that did not record stops.
     #[serde(default)]
     pub records_stops: bool,
+    /// How the run time of the kernel programs grew over the run; `None` when the kernel did not time them for us, when
+    /// the run was too short, or from an activebench that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_times: Option<ProgramTimes>,
     /// The SHA-256 of the kernel programs' object that was loaded, in lower-case hexadecimal; `None` when none was, or
     /// from an activebench that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -280,6 +280,19 @@ fact_names! {
     StackSamples = "stack_samples", Count;
     /// Share of these in user mode; the rest was in the kernel. Missing without samples. Source: samples.
     SampledUserShare = "sampled_user_ratio", Ratio;
+    /// System calls of the phase's threads inside the window, as far as they are recorded: those that touch files, their
+    /// names or their data. Requests do not count. Source: calls.
+    SystemCalls = "system_calls", Count;
+    /// Least share of the window that the observation took: without it the window would have been shorter by this share
+    /// at least. 0 where the threads waited for so long that the waits may have absorbed all of it. Missing where the
+    /// kernel did not time the programs. Scope: tree. Source: the kernel's account of the programs' run time, a
+    /// calibration before the run, and the counts of calls and stack samples.
+    ObserverShareLeast = "observer_share_least_ratio", Ratio;
+    /// As above, the largest share.
+    ObserverShareMost = "observer_share_most_ratio", Ratio;
+    /// Largest time that the observation adds to one data call or request, on average. As above. Missing without data
+    /// calls.
+    ObserverCallDelay = "observer_call_delay_ns", Ns;
     /// Time during the window that the hypervisor gave to others while a CPU of this machine had something to
     /// run, added over the CPUs. The kernel counts it in ticks of 10 ms; activebench reads it ten times per
     /// second. 0 also where there is no hypervisor. Scope: host. Source: `/proc/stat`.

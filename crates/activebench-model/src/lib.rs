@@ -28,6 +28,7 @@ pub mod log;
 pub mod output;
 pub mod phase;
 pub mod preparation;
+pub mod program_times;
 pub mod readings;
 pub mod remedy;
 pub mod replication;

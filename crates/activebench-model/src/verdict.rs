@@ -143,6 +143,30 @@ impl Confirmation {
     }
 }
 
+/// What a claimed figure would have been without the observation. All values have the claim's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unobserved {
+    /// The middle of the interval.
+    pub value: f64,
+    /// Smallest value that what the observation took allows. Known from the programs' run time and from counts, see
+    /// `observer_share_least_ratio` and `observer_share_most_ratio`.
+    pub low: f64,
+    /// Largest such value.
+    pub high: f64,
+    /// The same interval, widened by how much the rate varied within the pass: another run, without observation and
+    /// under the same conditions, lies in it 19 times in 20. `None` where the rate over the pass is not known.
+    pub again: Option<Again>,
+}
+
+/// An interval for another run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Again {
+    /// Smallest value.
+    pub low: f64,
+    /// Largest value.
+    pub high: f64,
+}
+
 /// A judged claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedClaim {
@@ -157,6 +181,9 @@ pub struct JudgedClaim {
     pub no_correction: Option<String>,
     /// Activity that the number measured instead, for a misleading claim: `copying into the page cache`.
     pub measured_instead: Option<String>,
+    /// The claimed figure without the observation; `None` for counts and shares of CPU time, and where what the
+    /// observation took is not known.
+    pub unobserved: Option<Unobserved>,
     /// Codes of the findings that fire on it, most severe first.
     pub findings: Vec<String>,
 }
@@ -216,6 +243,7 @@ impl JudgedClaim {
             corrected,
             no_correction,
             measured_instead: None,
+            unobserved: None,
             findings: Vec::new(),
         }
     }
@@ -223,6 +251,11 @@ impl JudgedClaim {
     /// Returns the judgement with the codes of the findings that fire on the claim.
     pub fn with_findings(self, findings: Vec<String>) -> Self {
         Self { findings, ..self }
+    }
+
+    /// Returns the judgement with the claimed figure as it would have been without the observation.
+    pub fn with_unobserved(self, unobserved: Option<Unobserved>) -> Self {
+        Self { unobserved, ..self }
     }
 
     /// Returns the verdict.

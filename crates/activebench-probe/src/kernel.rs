@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,6 +12,7 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
+use activebench_model::program_times::Calibration;
 use activebench_model::sha256;
 use activebench_probe_abi::{
     BlockBatch, CacheBatch, CallDescription, CallRecord, Membership, RecordCounters, TaskState, UNDECODED_PATHS,
@@ -28,6 +29,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::bpf_call::{bpf, zeroed_attributes};
+use crate::calibration::{calibrate, call_ns};
 use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
@@ -37,8 +39,8 @@ use crate::needed_types::NeededTypes;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
-use crate::run_time::{RunTimeMeter, Walks, program_info};
-use crate::sampling::Sampler;
+use crate::run_time::{Group, Programs, RunTimeMeter, Walks, program_info};
+use crate::sampling::{self, Sampler};
 use crate::store::{LiveFigures, RecordStore};
 use crate::symbols;
 
@@ -146,6 +148,8 @@ pub struct Probe {
     cpu_at_start_ns: Option<u64>,
     /// Measures from the first task on.
     meter: Option<RunTimeMeter>,
+    /// `None` where the kernel does not time programs for us.
+    calibration: Option<Calibration>,
     root: Option<TaskEvent>,
     sampler: Option<Sampler>,
     sampling: Sampling,
@@ -202,11 +206,13 @@ impl Probe {
             reader: None,
             cpu_at_start_ns: None,
             meter: None,
+            calibration: None,
             root: None,
             sampler: None,
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
             object_sha256,
         };
+        let untraced_ns = call_ns();
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(*hook, programs, &types.tracepoints)?;
         }
@@ -218,6 +224,8 @@ impl Probe {
         let taken = Taken { ring, store, payload_ring, payload };
         probe.start_sampling();
         probe.start_reader(taken, options.ring_bytes)?;
+        let sampled = probe.sampler.is_some() && probe.sampling.why_not.is_none();
+        probe.calibration = calibrate(untraced_ns, &probe.program_descriptors()?, sampled).ok();
         Ok(probe)
     }
 
@@ -322,7 +330,8 @@ impl Probe {
         // SAFETY: key and value live until the end of this function and have the sizes of the map's.
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
-        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, Walks::take(&mut self.ebpf)?)?);
+        let walks = Walks::take(&mut self.ebpf)?;
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, walks, self.calibration)?);
         self.cpu_at_start_ns = Some(own_cpu_ns());
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {
@@ -353,7 +362,11 @@ impl Probe {
     /// # Errors
     /// Returns an error if the records or the kernel's counters cannot be read.
     pub fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
-        let bpf_run_ns = self.meter.take().and_then(|meter| meter.finish(run_ns));
+        let program_times = self.meter.take().and_then(RunTimeMeter::finish);
+        let bpf_run_ns = program_times.as_ref().and_then(|times| {
+            let start_ns = times.readings.first()?.at_ns;
+            times.between(start_ns, start_ns.saturating_add(run_ns)).map(|grown| grown.all().ns)
+        });
         let observer_cpu_ns = self.cpu_at_start_ns.map(|start| own_cpu_ns() - start);
         for index in 0..self.links.len() {
             let (name, hook) = (self.links[index].0, self.links[index].1);
@@ -423,6 +436,7 @@ impl Probe {
             steal_unread: None,
             linked_programs: BTreeMap::new(),
             records_stops: true,
+            program_times,
             kernel_object_sha256: Some(self.object_sha256),
         };
         let stacks = symbols::resolve(&mut store.stacks);
@@ -503,12 +517,15 @@ impl Probe {
     }
 
     /// Returns copies of the descriptors of the attached programs, for use in another thread.
-    fn program_descriptors(&self) -> Result<Vec<OwnedFd>, ProbeError> {
-        let descriptor = |name| {
-            let descriptor = self.descriptor_of(name)?.as_fd().try_clone_to_owned();
-            descriptor.map_err(|error| ProbeError::Load(format!("cannot keep hold of {name}: {error}")))
+    fn program_descriptors(&self) -> Result<Programs, ProbeError> {
+        let copy = |name: &str, descriptor: &ProgramFd| {
+            let copied = descriptor.as_fd().try_clone_to_owned();
+            copied.map_err(|error| ProbeError::Load(format!("cannot keep hold of {name}: {error}")))
         };
-        self.links.iter().map(|(name, _, _)| descriptor(name)).collect()
+        let traced =
+            self.links.iter().map(|(name, hook, _)| Ok((Group::of(*hook), copy(name, self.descriptor_of(name)?)?)));
+        let sampling = self.sampler.as_ref().and_then(|_| sampling::descriptor(&self.ebpf));
+        traced.chain(sampling.map(|descriptor| Ok((Group::Samples, copy("the sampling clock", descriptor)?)))).collect()
     }
 
     fn descriptor_of(&self, name: &str) -> Result<&ProgramFd, ProbeError> {

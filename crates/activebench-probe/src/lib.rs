@@ -5,6 +5,7 @@
 //! cannot disturb the device under test.
 
 mod bpf_call;
+mod calibration;
 mod chunk_storage;
 mod empty_programs;
 mod error;

@@ -17,9 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use activebench_model::hook::Hook;
+use activebench_model::program_times::{Calibration, ProgramReading, ProgramTimes, Runs};
 use aya::Ebpf;
 use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use aya_obj::generated::bpf_cmd;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::bpf_call::{bpf, zeroed_attributes};
 use crate::error::ProbeError;
@@ -35,69 +38,83 @@ const BEFORE_FIRST: Duration = Duration::from_millis(3);
 /// `enum bpf_stats_type`.
 const RUN_TIME: u32 = 0;
 
-/// What the kernel has counted of all programs up to a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Timed {
-    /// Their run time, summed over all CPUs.
-    run_ns: u64,
-    /// Their runs.
-    runs: u64,
+/// A program by what its runs belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Entry and exit of system calls.
+    Calls,
+    /// Submission and completion of requests of io_uring.
+    Requests,
+    /// The sampling clock.
+    Samples,
+    /// Anything else.
+    Others,
 }
 
-impl Timed {
-    fn since(self, before: Timed) -> Timed {
-        Timed { run_ns: self.run_ns.saturating_sub(before.run_ns), runs: self.runs.saturating_sub(before.runs) }
-    }
-}
-
-/// The sums over all slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Slices {
-    /// Time inside the slices.
-    wall_ns: u64,
-    /// Run time of the programs whose runs started inside the slices, summed over all CPUs.
-    run_ns: u64,
-    /// Part of it in walks.
-    walk_ns: u64,
-    /// Time in walks, also outside the slices.
-    all_walks_ns: u64,
-}
-
-impl Slices {
-    /// Adds a slice: what was timed in it, and the runs that had started in it and ended after it. Of these there are
-    /// at most `most_running`; more were timed for somebody else, who started in between.
-    fn add(&mut self, wall: Duration, inside: Timed, after: Timed, most_running: u64) {
-        self.wall_ns += wall.as_nanos() as u64;
-        self.run_ns += inside.run_ns;
-        if after.runs <= most_running {
-            self.run_ns += after.run_ns;
+impl Group {
+    /// Returns the group of the programs of a hook.
+    pub(crate) fn of(hook: Hook) -> Self {
+        match hook {
+            Hook::SysEnter | Hook::SysExit => Group::Calls,
+            Hook::UringSubmit | Hook::UringComplete => Group::Requests,
+            Hook::CpuClock => Group::Samples,
+            _ => Group::Others,
         }
     }
 
-    /// Extrapolates the run time to a whole span of which the slices are a sample; `None` without a slice.
-    fn extrapolated_ns(self, span_ns: u64) -> Option<u64> {
-        // A walk is a part of a run. Runs that were left out as somebody else's may have contained one.
-        let without_walks = self.run_ns.saturating_sub(self.walk_ns);
-        (self.wall_ns > 0)
-            .then(|| (without_walks as f64 / self.wall_ns as f64 * span_ns as f64) as u64 + self.all_walks_ns)
-    }
-}
-
-/// The measured run time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Measured {
-    /// Of a sample.
-    InSlices(Slices),
-    /// Of every run: the kernel timed them for somebody else too.
-    Throughout(u64),
-}
-
-impl Measured {
-    fn run_ns(self, span_ns: u64) -> Option<u64> {
+    fn runs_in(self, reading: &mut ProgramReading) -> &mut Runs {
         match self {
-            Measured::InSlices(slices) => slices.extrapolated_ns(span_ns),
-            Measured::Throughout(run_ns) => Some(run_ns),
+            Group::Calls => &mut reading.calls,
+            Group::Requests => &mut reading.requests,
+            Group::Samples => &mut reading.samples,
+            Group::Others => &mut reading.others,
         }
+    }
+}
+
+/// The descriptors of the attached programs.
+pub(crate) type Programs = Vec<(Group, OwnedFd)>;
+
+/// Adds what was timed in a slice, and the runs that had started in it and ended after it. Of these there are at most
+/// `most_running`; more were timed for somebody else, who started in between.
+fn in_slice(inside: ProgramReading, after: ProgramReading, most_running: u64) -> ProgramReading {
+    match after.all().runs <= most_running {
+        true => inside.map(after, u64::saturating_add),
+        false => inside,
+    }
+}
+
+/// The running totals, extrapolated from slices.
+struct Totals {
+    times: ProgramTimes,
+    total: ProgramReading,
+    /// Time of walks that the programs timed themselves; it is subtracted from what is extrapolated.
+    walks: [u64; 2],
+}
+
+impl Totals {
+    /// Adds a slice that stands for all time since the last reading. `walks` are the running totals of the time in
+    /// walks that started inside slices, and in all others: they count as they are.
+    fn add(&mut self, at_ns: u64, slice: ProgramReading, wall: Duration, walks: [u64; 2]) {
+        let wall_ns = wall.as_nanos().max(1);
+        let length_ns = u128::from(at_ns.saturating_sub(self.total.at_ns));
+        let scaled = |value: u64| u64::try_from(u128::from(value) * length_ns / wall_ns).unwrap_or(u64::MAX);
+        let [in_slices_ns, others_ns] = [walks[0] - self.walks[0], walks[1] - self.walks[1]];
+        self.walks = walks;
+        // A walk is a part of a run. Runs that were left out as somebody else's may have contained one.
+        let mut rest_ns = in_slices_ns;
+        let mut slice = slice;
+        for group in [Group::Others, Group::Requests, Group::Calls] {
+            let runs = group.runs_in(&mut slice);
+            let taken = rest_ns.min(runs.ns);
+            runs.ns -= taken;
+            rest_ns -= taken;
+        }
+        let mut total = self.total.map(slice, |before, value| before.saturating_add(scaled(value)));
+        total.calls.ns = total.calls.ns.saturating_add(in_slices_ns + others_ns);
+        total.at_ns = at_ns;
+        self.total = total;
+        self.times.add(total);
     }
 }
 
@@ -138,7 +155,7 @@ impl Walks {
 #[derive(Debug)]
 pub(crate) struct RunTimeMeter {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Measured>>,
+    thread: JoinHandle<io::Result<ProgramTimes>>,
 }
 
 impl RunTimeMeter {
@@ -146,37 +163,49 @@ impl RunTimeMeter {
     ///
     /// # Errors
     /// Returns an error if the thread cannot be started.
-    pub(crate) fn start(programs: Vec<OwnedFd>, walks: Walks) -> Result<Self, ProbeError> {
+    pub(crate) fn start(
+        programs: Programs,
+        walks: Walks,
+        calibration: Option<Calibration>,
+    ) -> Result<Self, ProbeError> {
         let stop = Arc::<AtomicBool>::default();
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("activebench-run".to_owned())
-            .spawn(move || measure(&programs, walks, &told))
+            .spawn(move || measure(&programs, walks, calibration, &told))
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         Ok(Self { stop, thread })
     }
 
-    /// Ends the measurement and returns the programs' run time in a span that started with it. `None` when the kernel
-    /// does not time programs for us, or the span was too short for a slice.
-    pub(crate) fn finish(self, span_ns: u64) -> Option<u64> {
+    /// Ends the measurement. `None` when the kernel does not time programs for us, or the time was too short for a
+    /// slice.
+    pub(crate) fn finish(self) -> Option<ProgramTimes> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        self.thread.join().ok()?.ok()?.run_ns(span_ns)
+        self.thread.join().ok()?.ok().filter(|times| times.readings.len() > 1)
     }
 }
 
-fn measure(programs: &[OwnedFd], mut walks: Walks, stop: &AtomicBool) -> io::Result<Measured> {
+fn measure(
+    programs: &[(Group, OwnedFd)],
+    mut walks: Walks,
+    calibration: Option<Calibration>,
+    stop: &AtomicBool,
+) -> io::Result<ProgramTimes> {
     let first = timed(programs)?;
+    let start = ProgramReading { at_ns: first.at_ns, ..ProgramReading::default() };
+    let times = ProgramTimes { calibration, readings: vec![start] };
+    let mut totals = Totals { times, total: start, walks: [0; 2] };
     sleep(BEFORE_FIRST, stop);
     // This thread's own sleep ran the program on context switches: a count that has grown is somebody else's doing.
-    if timed(programs)?.since(first).runs > 0 {
+    if since(timed(programs)?, first).all().runs > 0 {
         while !stop.load(Ordering::Acquire) {
-            std::thread::park();
+            sleep(SLICE + BETWEEN, stop);
+            totals.times.add(since(timed(programs)?, first));
         }
-        return Ok(Measured::Throughout(timed(programs)?.since(first).run_ns));
+        return Ok(totals.times);
     }
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
-    let mut slices = Slices::default();
     while !stop.load(Ordering::Acquire) {
         let timing = time_programs()?;
         walks.set_timed(true).map_err(io::Error::other)?;
@@ -187,13 +216,11 @@ fn measure(programs: &[OwnedFd], mut walks: Walks, stop: &AtomicBool) -> io::Res
         drop(timing);
         let ended = timed(programs)?;
         sleep(BETWEEN, stop);
-        let late = timed(programs)?.since(ended);
-        slices.add(wall, after.since(before), late, cpus * programs.len() as u64);
+        let late = timed(programs)?;
+        let slice = in_slice(since(after, before), since(late, ended), cpus * programs.len() as u64);
+        totals.add(late.at_ns, slice, wall, walks.times().map_err(io::Error::other)?);
     }
-    let [in_slices_ns, others_ns] = walks.times().map_err(io::Error::other)?;
-    slices.walk_ns = in_slices_ns;
-    slices.all_walks_ns = in_slices_ns + others_ns;
-    Ok(Measured::InSlices(slices))
+    Ok(totals.times)
 }
 
 /// Sleeps, but ends early when the stop flag is set.
@@ -207,7 +234,7 @@ fn sleep(duration: Duration, stop: &AtomicBool) {
 }
 
 /// Makes the kernel time every run of every program for as long as the descriptor is open.
-fn time_programs() -> io::Result<OwnedFd> {
+pub(crate) fn time_programs() -> io::Result<OwnedFd> {
     let mut attributes = zeroed_attributes();
     attributes.enable_stats.type_ = RUN_TIME;
     // SAFETY: the command reads no pointer.
@@ -216,15 +243,26 @@ fn time_programs() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Returns the run time of all programs since they were loaded, as far as the kernel timed it.
-fn timed(programs: &[OwnedFd]) -> io::Result<Timed> {
-    let mut sum = Timed::default();
-    for program in programs {
+/// Returns the runs of all programs since they were loaded, as far as the kernel timed them.
+pub(crate) fn timed(programs: &[(Group, OwnedFd)]) -> io::Result<ProgramReading> {
+    let mut sum = ProgramReading { at_ns: monotonic_ns(), ..ProgramReading::default() };
+    for (group, program) in programs {
         let info = program_info(program.as_raw_fd())?;
-        sum.run_ns += info.run_time_ns;
-        sum.runs += info.run_cnt;
+        let runs = group.runs_in(&mut sum);
+        runs.runs += info.run_cnt;
+        runs.ns += info.run_time_ns;
     }
     Ok(sum)
+}
+
+/// Returns what was counted since an earlier reading.
+pub(crate) fn since(now: ProgramReading, before: ProgramReading) -> ProgramReading {
+    now.map(before, u64::saturating_sub)
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Returns the kernel's information on a loaded program.
@@ -244,27 +282,42 @@ pub(crate) fn program_info(fd: i32) -> io::Result<aya_obj::generated::bpf_prog_i
 mod tests {
     use super::*;
 
+    const SLICE_NS: u64 = SLICE.as_nanos() as u64;
+
+    fn calls(runs: u64, ns: u64) -> ProgramReading {
+        ProgramReading { calls: Runs { runs, ns }, ..ProgramReading::default() }
+    }
+
+    fn totals() -> Totals {
+        let start = ProgramReading::default();
+        let times = ProgramTimes { calibration: None, readings: vec![start] };
+        Totals { times, total: start, walks: [0; 2] }
+    }
+
     #[test]
-    fn slices_stand_for_the_whole_span_and_none_for_nothing() {
-        let slices = Slices { wall_ns: 4_000_000, run_ns: 1_000_000, ..Slices::default() };
-        assert_eq!(slices.extrapolated_ns(1_000_000_000), Some(250_000_000));
-        // Walks count as they are, whether or not a slice has one.
-        let walks = Slices { run_ns: 6_000_000, walk_ns: 5_000_000, all_walks_ns: 40_000_000, ..slices };
-        assert_eq!(walks.extrapolated_ns(1_000_000_000), Some(290_000_000));
-        assert_eq!(Slices::default().extrapolated_ns(1_000_000_000), None);
-        assert_eq!(Measured::Throughout(7).run_ns(1_000_000_000), Some(7));
+    fn a_slice_stands_for_the_time_since_the_reading_before() {
+        let mut totals = totals();
+        totals.add(50 * SLICE_NS, calls(1_000, 40_000), SLICE, [0; 2]);
+        totals.add(150 * SLICE_NS, calls(10, 400), SLICE, [0; 2]);
+        let expected = [calls(0, 0), calls(50_000, 2_000_000), calls(51_000, 2_040_000)];
+        let seen: Vec<Runs> = totals.times.readings.iter().map(|reading| reading.calls).collect();
+        assert_eq!(seen, expected.map(|reading| reading.calls));
+        assert_eq!(totals.times.readings[2].at_ns, 150 * SLICE_NS);
+    }
+
+    #[test]
+    fn walks_count_as_they_are_whether_or_not_a_slice_has_one() {
+        let mut totals = totals();
+        totals.add(50 * SLICE_NS, calls(100, 6_000_000), SLICE, [5_000_000, 35_000_000]);
+        assert_eq!(totals.total.all(), Runs { runs: 5_000, ns: 50 * 1_000_000 + 40_000_000 });
     }
 
     #[test]
     fn a_run_counts_whole_where_it_outlasts_its_slice() {
-        let slice = Duration::from_millis(2);
-        let inside = Timed { run_ns: 100_000, runs: 900 };
-        let mut slices = Slices::default();
-        slices.add(slice, inside, Timed::default(), 4);
+        let inside = calls(900, 100_000);
         // A run of 320 ms started in this slice.
-        slices.add(slice, inside, Timed { run_ns: 320_000_000, runs: 1 }, 4);
+        assert_eq!(in_slice(inside, calls(1, 320_000_000), 4).calls, Runs { runs: 901, ns: 320_100_000 });
         // More runs than fit on the CPUs at once ended after this one: somebody else has them timed.
-        slices.add(slice, inside, Timed { run_ns: 9_000_000, runs: 5 }, 4);
-        assert_eq!(slices, Slices { wall_ns: 6_000_000, run_ns: 320_300_000, ..Slices::default() });
+        assert_eq!(in_slice(inside, calls(5, 9_000_000), 4), inside);
     }
 }

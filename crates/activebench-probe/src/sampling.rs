@@ -4,8 +4,8 @@
 use activebench_model::coverage::ProbeStatus;
 use activebench_model::hook::Hook;
 use aya::Ebpf;
-use aya::programs::PerfEvent;
 use aya::programs::perf_event::{PerfEventConfig, PerfEventLinkId, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::{PerfEvent, ProgramFd};
 use aya::util::online_cpus;
 
 use crate::error::ProbeError;
@@ -62,6 +62,11 @@ impl Sampler {
         }
         Ok(())
     }
+}
+
+/// Returns the descriptor of the clock's program; `None` when it is not loaded.
+pub(crate) fn descriptor(ebpf: &Ebpf) -> Option<&ProgramFd> {
+    <&PerfEvent>::try_from(ebpf.program(PROGRAM)?).ok()?.fd().ok()
 }
 
 fn program(ebpf: &mut Ebpf) -> Result<&mut PerfEvent, ProbeError> {

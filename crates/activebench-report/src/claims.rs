@@ -1,11 +1,12 @@
 //! The table of claims and the lines below it. Raw text; the format escapes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use activebench_model::claim::Claim;
 use activebench_model::fact::{Completeness, Facts};
 use activebench_model::finding::{Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::report::JudgedRun;
+use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::bound;
@@ -161,6 +162,7 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
         remark("honest", honest.collect()),
         remark("not checked", unchecked.collect()),
         remark("measured", if says_more { instead } else { Vec::new() }),
+        remark("without observation", unobserved(run, &names)),
         remark("bound", bound::of_phases(run)),
         bound::notes(run).map(|notes| format!("ceiling: {notes}")),
         judged_as(run, &names),
@@ -170,6 +172,27 @@ pub(crate) fn remarks(run: &JudgedRun) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Share of a rate below which it is not worth a line that the observation changed it: less than a run repeats.
+const LEAST_CHANGE: f64 = 0.01;
+
+/// The rates of phases without observation, where the observation changed them visibly: of each phase its first rate.
+fn unobserved(run: &JudgedRun, names: &PhaseNames<'_>) -> Vec<(String, String)> {
+    let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+    let mut phases = BTreeSet::new();
+    let rates = run.parsed.claims.iter().filter(|claim| claim.metric.is_rate(true));
+    rates
+        .filter_map(|claim| {
+            let found = judged.get(claim.id.as_str())?.unobserved?;
+            let is_visible = (found.value - claim.value.value).abs() >= LEAST_CHANGE * claim.value.value;
+            if !is_visible || !phases.insert(claim.phase.as_str()) {
+                return None;
+            }
+            let [low, high] = [found.low, found.high].map(|value| Quantity { value, ..claim.value });
+            Some((names.get(&claim.phase).to_owned(), format!("{low} to {high}")))
+        })
+        .collect()
 }
 
 /// One line that names the phases and the text about them. `None` when there is no text.

@@ -30,7 +30,10 @@ pub(crate) fn confirmation(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Resul
 }
 
 /// Returns the tolerance around the observed figure.
-fn tolerance(run: &Run<'_>, phase: &Phase, claim: &Claim, observed: Quantity) -> Result<Tolerance, String> {
+///
+/// # Errors
+/// The reason if it is not known how much the figure of this pass can scatter.
+pub(crate) fn tolerance(run: &Run<'_>, phase: &Phase, claim: &Claim, observed: Quantity) -> Result<Tolerance, String> {
     let limits = run.thresholds;
     let percent = |ratio: f64| Quantity::ratio(ratio);
     let value = observed.value;

@@ -36,6 +36,7 @@ use crate::judge::confirmation::confirmation;
 use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
 use crate::judge::headroom;
 use crate::judge::seven_questions::answers;
+use crate::judge::unobserved::unobserved;
 use crate::registry::DETECTORS;
 use crate::run::Run;
 
@@ -132,7 +133,8 @@ fn judge_claim(run: &Run<'_>, claim: &Claim, concerning: &[&Finding]) -> JudgedC
     }
     let phase = run.phase_of(claim);
     let observed = phase.and_then(|phase| rebuild(run, phase, claim).ok()).and_then(|rebuilt| rebuilt.figure.ok());
-    verdict_on(run, claim, concerning, &fired, phase, observed).with_findings(codes)
+    let unobserved = phase.and_then(|phase| unobserved(phase, claim).ok());
+    verdict_on(run, claim, concerning, &fired, phase, observed).with_findings(codes).with_unobserved(unobserved)
 }
 
 /// The verdict on a claim, from the findings that concern it and those of them that fire.

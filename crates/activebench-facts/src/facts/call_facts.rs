@@ -342,6 +342,8 @@ impl View<'_> {
         let cpu = self.tally.cpu_of(self.number);
         facts.insert(FactName::UserCpu, gap.fact(Quantity::ns(cpu.user_ns), Scope::Tree, CPU_HOOK));
         facts.insert(FactName::KernelCpu, gap.fact(Quantity::ns(cpu.kernel_ns), Scope::Tree, CPU_HOOK));
+        let calls = Quantity::count(cpu.system_calls);
+        facts.insert(FactName::SystemCalls, self.gaps.calls.fact(calls, Scope::Tree, CALLS_HOOK));
         let (whole, used) = (cpu.threads_ns as f64, (cpu.user_ns + cpu.kernel_ns) as f64);
         let off_cpu = if whole - used >= 0.0 {
             gap.fact(Quantity::ns(cpu.threads_ns - cpu.user_ns - cpu.kernel_ns), Scope::Tree, CPU_HOOK)

@@ -133,6 +133,8 @@ pub(super) struct PhaseCpu {
     pub(super) threads_ns: u64,
     pub(super) user_ns: u64,
     pub(super) kernel_ns: u64,
+    /// System calls, without the requests that some of them submit.
+    pub(super) system_calls: u64,
 }
 
 /// The counters of every phase, updated with every call.
@@ -292,6 +294,7 @@ impl<'a> Tally<'a> {
             }
             let cpu = &mut self.cpu[span.phase()];
             cpu.kernel_ns += call.cpu_ns;
+            cpu.system_calls += u64::from(!call.op.is_asynchronous());
             if hands_over(call) {
                 let duration_ns = call.end_ns.saturating_sub(call.start_ns);
                 self.submissions[span.phase()].record(duration_ns, call.stands_for);

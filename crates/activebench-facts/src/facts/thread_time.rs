@@ -16,6 +16,7 @@ use activebench_model::units::Quantity;
 
 use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;
+use super::observer_share;
 use super::record_losses::Gap;
 use super::steal::Readings;
 use super::tally::{ThreadSpan, spans_by_thread, spans_of, thread_spans};
@@ -119,6 +120,7 @@ pub fn profile_phases(
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);
+        observer_share::add(coverage, window, &mut phase.facts);
         shorten(&mut profile);
         profiles.phases.insert(phase.id.clone(), profile);
     }

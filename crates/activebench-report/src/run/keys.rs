@@ -21,7 +21,7 @@ use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, Redaction};
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
-use activebench_model::verdict::{ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance};
+use activebench_model::verdict::{Again, ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance, Unobserved};
 use serde::{Serialize, Serializer};
 
 /// Limit up to which whole numbers are exact in a [`Quantity`].
@@ -88,6 +88,7 @@ struct ClaimEntry<'run> {
     corrected: Option<CorrectedEntry<'run>>,
     no_correction: Option<&'run str>,
     measured_instead: Option<&'run str>,
+    unobserved: Option<UnobservedEntry>,
     findings: &'run [String],
     shares: Vec<ShareEntry<'run>>,
 }
@@ -97,6 +98,20 @@ struct ToleranceEntry<'run> {
     low: Number,
     high: Number,
     reason: &'run str,
+}
+
+#[derive(Serialize)]
+struct UnobservedEntry {
+    value: Number,
+    low: Number,
+    high: Number,
+    again: Option<AgainEntry>,
+}
+
+#[derive(Serialize)]
+struct AgainEntry {
+    low: Number,
+    high: Number,
 }
 
 #[derive(Serialize)]
@@ -366,6 +381,7 @@ fn claim_entry<'run>(
         corrected: judged.and_then(|j| j.corrected.as_ref()).map(corrected_entry),
         no_correction: judged.and_then(|j| j.no_correction.as_deref()),
         measured_instead: judged.and_then(|j| j.measured_instead.as_deref()),
+        unobserved: judged.and_then(|j| j.unobserved).map(unobserved_entry),
         findings: judged.map_or(&[], |j| &j.findings),
         shares: shares.iter().copied().map(share_entry).collect(),
     }
@@ -391,6 +407,12 @@ fn share_entry(share: &Share) -> ShareEntry<'_> {
 
 fn tolerance_entry(tolerance: &Tolerance) -> ToleranceEntry<'_> {
     ToleranceEntry { low: tolerance.low.into(), high: tolerance.high.into(), reason: &tolerance.reason }
+}
+
+fn unobserved_entry(unobserved: Unobserved) -> UnobservedEntry {
+    let Unobserved { value, low, high, again } = unobserved;
+    let again = again.map(|Again { low, high }| AgainEntry { low: low.into(), high: high.into() });
+    UnobservedEntry { value: value.into(), low: low.into(), high: high.into(), again }
 }
 
 fn corrected_entry(corrected: &Corrected) -> CorrectedEntry<'_> {

@@ -50,6 +50,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
                 steal_unread: None,
                 linked_programs: BTreeMap::new(),
                 records_stops: true,
+                program_times: None,
                 kernel_object_sha256: None,
                 log: None,
             },

@@ -1,0 +1,170 @@
+//! How much of a phase's window the observation took: what the phase would have been without it.
+//!
+//! The kernel's account gives the run time of the programs around the window, with the caches as the benchmark leaves
+//! them. It leaves out what calling a program costs, which a calibration before the run gives
+//! ([`Calibration`]), and says nothing of processes: the programs run at the calls of everybody. The recorded calls
+//! say which part is the tree's. The sampling clock's interrupts are counted in the window.
+//!
+//! Not all of this time lies on the path of the figure. A thread that waits for a device may only have waited less
+//! without the observation; a thread that never waits would have been faster by all of it. So there are two figures,
+//! and the truth is between them.
+
+use activebench_model::coverage::Coverage;
+use activebench_model::fact::{Fact, FactName, Facts, Scope};
+use activebench_model::phase::Window;
+use activebench_model::program_times::{Calibration, ProgramReading, ProgramTimes, Runs};
+use activebench_model::units::Quantity;
+
+const SOURCE: &str = "bpf_prog_info, calibration, tp_btf/sys_exit, perf_event/cpu-clock";
+
+/// Time around a window over which the programs' run time is read at least: five slices.
+const LEAST_READ_NS: u64 = 500_000_000;
+/// The part of the account that counts at least and at most: slices are a sample, and so are the loops of the
+/// calibration.
+const SAMPLED: (f64, f64) = (0.9, 1.2);
+/// How much longer it takes to call a program from a benchmark than in the calibration's loop: at most as long again.
+/// Measured: two empty programs added 46 ns to a call in a loop of nothing else, and 62 ns to one of fio.
+const COLDNESS: (f64, f64) = (0.0, 1.0);
+/// Part of an interrupt's time that counts at least and at most. Measured in a loop that touches no memory.
+const INTERRUPT: (f64, f64) = (0.8, 1.5);
+/// The part of our own process's CPU time that the benchmark may have lost: it runs on another CPU, which may be the
+/// other half of the same core, or on the same one where no CPU is idle.
+const READER: f64 = 0.5;
+/// The share never exceeds this: behind it, the figure would be more than ten times as good without observation, which
+/// nothing here can show.
+const MOST_SHARE: f64 = 0.9;
+
+/// The time that the programs took from the phase's threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Taken {
+    least_ns: f64,
+    most_ns: f64,
+}
+
+/// What the phase did, from its facts.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    system_calls: f64,
+    stack_samples: f64,
+}
+
+/// Adds the facts of one phase, which already has those of its calls, CPU times and stack samples.
+pub(super) fn add(coverage: &Coverage, window: Window, facts: &mut Facts) {
+    let names = [FactName::ObserverShareLeast, FactName::ObserverShareMost];
+    let known = times(coverage).and_then(|(times, calibration)| share(coverage, times, calibration, window, facts));
+    let call = match &known {
+        Ok((_, taken)) => per_call(*taken, facts).map(|ns| Quantity { value: ns, ..Quantity::ns(0) }),
+        Err(why) => Err(why.clone()),
+    };
+    let shares = known.map(|((least, most), _)| [least, most].map(Quantity::ratio));
+    for (index, name) in names.into_iter().enumerate() {
+        facts.insert(name, fact(shares.as_ref().map(|shares| shares[index]).map_err(Clone::clone)));
+    }
+    facts.insert(FactName::ObserverCallDelay, fact(call));
+}
+
+fn fact(known: Result<Quantity, String>) -> Fact {
+    match known {
+        Ok(value) => Fact::complete(value, Scope::Tree, SOURCE),
+        Err(why) => Fact::missing(why, Scope::Tree, SOURCE),
+    }
+}
+
+fn times(coverage: &Coverage) -> Result<(&ProgramTimes, &Calibration), String> {
+    let times = coverage.program_times.as_ref().ok_or("the run time of the kernel programs was not measured")?;
+    let calibration =
+        times.calibration.as_ref().ok_or("what the programs cost beside their run time was not measured")?;
+    Ok((times, calibration))
+}
+
+/// Returns the least and the most share of the window, and the time of the programs behind them.
+fn share(
+    coverage: &Coverage,
+    times: &ProgramTimes,
+    calibration: &Calibration,
+    window: Window,
+    facts: &Facts,
+) -> Result<((f64, f64), Taken), String> {
+    let length_ns = window.end_ns.saturating_sub(window.start_ns);
+    let widened_ns = LEAST_READ_NS.saturating_sub(length_ns) / 2;
+    let (start_ns, end_ns) = (window.start_ns.saturating_sub(widened_ns), window.end_ns.saturating_add(widened_ns));
+    let around = times
+        .between(start_ns, end_ns)
+        .or_else(|| times.between(window.start_ns, window.end_ns))
+        .ok_or("the run time of the kernel programs was not measured in this window")?;
+    let of_window = length_ns as f64 / around.at_ns.max(1) as f64;
+    let done =
+        Done { system_calls: facts.complete(FactName::SystemCalls)?, stack_samples: stack_samples(coverage, facts)? };
+    if done.stack_samples > 0.0 && calibration.interrupt_ns.is_none() {
+        return Err("what an interrupt of the sampling clock costs was not measured".to_owned());
+    }
+    let taken = taken(&around, calibration, of_window, done);
+    let (user_ns, kernel_ns) = (facts.complete(FactName::UserCpu)?, facts.complete(FactName::KernelCpu)?);
+    // Several threads share what they lose.
+    let time_ns = (user_ns + kernel_ns).max(length_ns as f64);
+    let waits = match (facts.complete(FactName::Blocked), facts.complete(FactName::Preempted)) {
+        (Ok(blocked_ns), Ok(preempted_ns)) => blocked_ns / (user_ns + kernel_ns + blocked_ns + preempted_ns).max(1.0),
+        // Where it is unknown whether the threads waited, they may have.
+        _ => 1.0,
+    };
+    let overhead = coverage.overhead;
+    let reader = match overhead.observer_cpu_ns {
+        Some(cpu_ns) if overhead.run_ns > 0 => READER * cpu_ns as f64 / overhead.run_ns as f64,
+        _ => return Err("the CPU time of activebench was not measured".to_owned()),
+    };
+    let least = (taken.least_ns / time_ns - waits).clamp(0.0, MOST_SHARE);
+    let most = (taken.most_ns / time_ns + reader).clamp(least, MOST_SHARE);
+    Ok(((least, most), taken))
+}
+
+fn stack_samples(coverage: &Coverage, facts: &Facts) -> Result<f64, String> {
+    match &coverage.sampling {
+        Some(sampling) if sampling.frequency_hz == 0 || sampling.why_not.is_some() => Ok(0.0),
+        // Partial where the clock was late: those that came are what was taken.
+        _ => match facts.get(FactName::StackSamples).and_then(|fact| fact.value) {
+            Some(samples) => Ok(samples.value),
+            None => facts.complete(FactName::StackSamples),
+        },
+    }
+}
+
+/// Returns what the programs took from the phase's threads. `around` is what ran around the window, `of_window` the
+/// window as a share of that time.
+fn taken(around: &ProgramReading, calibration: &Calibration, of_window: f64, done: Done) -> Taken {
+    let whole_ns = |runs: Runs, coldness: f64| {
+        let ns = runs.ns as f64 + calibration.beside_run_ns(coldness) * runs.runs as f64;
+        ns.max(0.0) * of_window
+    };
+    let seen = around.calls.runs as f64 / 2.0 * of_window;
+    let others = (seen - done.system_calls).max(0.0);
+    // A call of the tree costs no less than one of others. Where the window was widened, fewer calls may have been seen
+    // than the phase made.
+    let of_calls = |coldness: f64| {
+        let all_ns = whole_ns(around.calls, coldness);
+        let outside_ns = 2.0 * (calibration.outside_run_ns + calibration.beside_run_ns(coldness)).max(0.0);
+        match others > 0.0 {
+            true => ((all_ns - others * outside_ns).max(done.system_calls * outside_ns), outside_ns),
+            false => (all_ns / seen.max(1.0) * done.system_calls, outside_ns),
+        }
+    };
+    let interrupt_ns =
+        calibration.interrupt_ns.unwrap_or(0.0) + around.samples.ns as f64 / around.samples.runs.max(1) as f64;
+    let (calls_ns, _) = of_calls(COLDNESS.0);
+    let least_ns = SAMPLED.0 * (calls_ns + whole_ns(around.requests, COLDNESS.0))
+        + INTERRUPT.0 * interrupt_ns * done.stack_samples;
+    // Calls that are not recorded look like those of others: at most one for each that is.
+    let (calls_ns, outside_ns) = of_calls(COLDNESS.1);
+    let unrecorded_ns = others.min(done.system_calls) * outside_ns;
+    let rest_ns = whole_ns(around.requests, COLDNESS.1) + whole_ns(around.others, COLDNESS.1);
+    let most_ns = SAMPLED.1 * (calls_ns + unrecorded_ns + rest_ns) + INTERRUPT.1 * interrupt_ns * done.stack_samples;
+    Taken { least_ns, most_ns: most_ns.max(least_ns) }
+}
+
+/// Returns the largest time that the observation adds to a data call or request.
+fn per_call(taken: Taken, facts: &Facts) -> Result<f64, String> {
+    let calls = facts.complete(FactName::ReadCalls)? + facts.complete(FactName::WriteCalls)?;
+    match calls > 0.0 {
+        true => Ok(taken.most_ns / calls),
+        false => Err("the phase made no data calls".to_owned()),
+    }
+}
