@@ -5,13 +5,13 @@
 //! ([`Calibration`]), and says nothing of processes: the programs run at the calls of everybody. The recorded calls
 //! say which part is the tree's. The sampling clock's interrupts are counted in the window.
 //!
-//! Not all of this time lies on the path of the figure. A thread that waits for a device may only have waited less
-//! without the observation; a thread that never waits would have been faster by all of it. So there are two figures,
-//! and the truth is between them.
+//! Not all of this time lies on the path of the figure. Where a device or the tool itself limits the pass, it would have
+//! taken as long without the observation; where nothing but the CPU does, it would have been shorter by all of it. So
+//! there are two figures, and the truth is between them.
 
 use activebench_model::coverage::Coverage;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
-use activebench_model::phase::Window;
+use activebench_model::phase::{Phase, Window};
 use activebench_model::program_times::{Calibration, ProgramReading, ProgramTimes, Runs};
 use activebench_model::units::Quantity;
 
@@ -28,8 +28,12 @@ const COLDNESS: (f64, f64) = (0.0, 1.0);
 /// Part of an interrupt's time that counts at least and at most. Measured in a loop that touches no memory.
 const INTERRUPT: (f64, f64) = (0.8, 1.5);
 /// The part of our own process's CPU time that the benchmark may have lost: it runs on another CPU, which may be the
-/// other half of the same core, or on the same one where no CPU is idle.
+/// other half of the same core.
 const READER: f64 = 0.5;
+/// The same where the benchmark's threads had to wait for a CPU.
+const READER_WITHOUT_IDLE_CPU: f64 = 1.0;
+/// Part of the threads' time from which on they waited for a CPU.
+const LEAST_PREEMPTED: f64 = 0.01;
 /// The share never exceeds this: behind it, the figure would be more than ten times as good without observation, which
 /// nothing here can show.
 const MOST_SHARE: f64 = 0.9;
@@ -49,9 +53,12 @@ struct Done {
 }
 
 /// Adds the facts of one phase, which already has those of its calls, CPU times and stack samples.
-pub(super) fn add(coverage: &Coverage, window: Window, facts: &mut Facts) {
+pub(super) fn add(coverage: &Coverage, window: Window, phase: &mut Phase) {
+    let limited = may_be_limited(phase);
+    let facts = &mut phase.facts;
     let names = [FactName::ObserverShareLeast, FactName::ObserverShareMost];
-    let known = times(coverage).and_then(|(times, calibration)| share(coverage, times, calibration, window, facts));
+    let known =
+        times(coverage).and_then(|(times, calibration)| share(coverage, times, calibration, window, limited, facts));
     let call = match &known {
         Ok((_, taken)) => per_call(*taken, facts).map(|ns| Quantity { value: ns, ..Quantity::ns(0) }),
         Err(why) => Err(why.clone()),
@@ -61,6 +68,14 @@ pub(super) fn add(coverage: &Coverage, window: Window, facts: &mut Facts) {
         facts.insert(name, fact(shares.as_ref().map(|shares| shares[index]).map_err(Clone::clone)));
     }
     facts.insert(FactName::ObserverCallDelay, fact(call));
+}
+
+/// Returns `true` unless the CPU alone limited the phase: no data came from a device or went to one inside the window,
+/// and the tool did not slow itself down.
+fn may_be_limited(phase: &Phase) -> bool {
+    let none = |name| phase.facts.complete(name) == Ok(0.0);
+    let by_cpu = none(FactName::DeviceReadBytes) && none(FactName::DeviceWriteBytes);
+    !by_cpu || !phase.own_limits.is_empty() || phase.unread.is_some()
 }
 
 fn fact(known: Result<Quantity, String>) -> Fact {
@@ -83,6 +98,7 @@ fn share(
     times: &ProgramTimes,
     calibration: &Calibration,
     window: Window,
+    limited: bool,
     facts: &Facts,
 ) -> Result<((f64, f64), Taken), String> {
     let length_ns = window.end_ns.saturating_sub(window.start_ns);
@@ -102,14 +118,22 @@ fn share(
     let (user_ns, kernel_ns) = (facts.complete(FactName::UserCpu)?, facts.complete(FactName::KernelCpu)?);
     // Several threads share what they lose.
     let time_ns = (user_ns + kernel_ns).max(length_ns as f64);
-    let waits = match (facts.complete(FactName::Blocked), facts.complete(FactName::Preempted)) {
-        (Ok(blocked_ns), Ok(preempted_ns)) => blocked_ns / (user_ns + kernel_ns + blocked_ns + preempted_ns).max(1.0),
-        // Where it is unknown whether the threads waited, they may have.
-        _ => 1.0,
+    let share_of_threads = |name: FactName| {
+        let (blocked_ns, preempted_ns) = (facts.complete(FactName::Blocked)?, facts.complete(FactName::Preempted)?);
+        Ok::<f64, String>(facts.complete(name)? / (user_ns + kernel_ns + blocked_ns + preempted_ns).max(1.0))
+    };
+    // Where it is not known whether the threads waited, they may have.
+    let waits = match limited {
+        true => 1.0,
+        false => share_of_threads(FactName::Blocked).unwrap_or(1.0),
+    };
+    let lost_to_reader = match share_of_threads(FactName::Preempted) {
+        Ok(preempted) if preempted < LEAST_PREEMPTED => READER,
+        _ => READER_WITHOUT_IDLE_CPU,
     };
     let overhead = coverage.overhead;
     let reader = match overhead.observer_cpu_ns {
-        Some(cpu_ns) if overhead.run_ns > 0 => READER * cpu_ns as f64 / overhead.run_ns as f64,
+        Some(cpu_ns) if overhead.run_ns > 0 => lost_to_reader * cpu_ns as f64 / overhead.run_ns as f64,
         _ => return Err("the CPU time of activebench was not measured".to_owned()),
     };
     let least = (taken.least_ns / time_ns - waits).clamp(0.0, MOST_SHARE);

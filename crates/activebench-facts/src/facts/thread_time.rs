@@ -120,7 +120,7 @@ pub fn profile_phases(
         add_times(coverage, &profile.threads, unknown, &mut phase.facts);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);
-        observer_share::add(coverage, window, &mut phase.facts);
+        observer_share::add(coverage, window, phase);
         shorten(&mut profile);
         profiles.phases.insert(phase.id.clone(), profile);
     }
