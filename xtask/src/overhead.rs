@@ -10,6 +10,7 @@ mod outputs;
 mod page;
 mod results;
 mod statistics;
+mod unobserved;
 mod variants;
 mod workloads;
 
@@ -49,6 +50,8 @@ const PAGE: &str = "docs/overhead.md";
 const LOSS: &str = "loss";
 /// The name of the comparison of analyses of repeated offsets.
 const OFFSETS: &str = "offsets";
+/// The name of the comparison of stated intervals with runs without observation.
+const UNOBSERVED: &str = "unobserved";
 
 /// Options of `cargo xtask overhead`.
 #[derive(Debug, clap::Args)]
@@ -78,7 +81,7 @@ pub(crate) struct Options {
 }
 
 fn workload_names() -> Vec<&'static str> {
-    workloads::ALL.iter().map(|workload| workload.name).chain([LOSS, OFFSETS]).collect()
+    workloads::ALL.iter().map(|workload| workload.name).chain([LOSS, OFFSETS, UNOBSERVED]).collect()
 }
 
 /// Runs the task.
@@ -164,15 +167,20 @@ fn measure(options: &Options, mut bench: Bench, missing: &[Missing], mut provena
         eprintln!("{OFFSETS}: recorded reads, analysed by activebench and by sort | uniq -c");
         repeated = Some(offsets::check(bench.activebench(), bench.folder(), options.quick));
     }
+    let mut stated = None;
+    if wanted(UNOBSERVED) && !process::interrupted() {
+        stated = Some(unobserved::check(bench.activebench(), bench.folder(), options.quick));
+    }
     provenance.seconds = started.elapsed().as_secs();
     provenance.incomplete = process::interrupted().then(|| "it was interrupted".to_owned());
     Measurement {
         schema: SCHEMA,
         provenance,
-        aims: results::aims(&results, repeated.as_ref()),
+        aims: results::aims(&results, repeated.as_ref(), stated.as_ref()),
         workloads: results,
         loss,
         offsets: repeated,
+        unobserved: stated,
     }
 }
 

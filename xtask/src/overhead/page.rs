@@ -34,6 +34,9 @@ pub(crate) fn render(measurement: &Measurement) -> String {
     if let Some(check) = &measurement.offsets {
         page.push_str(&offsets(check));
     }
+    if let Some(check) = &measurement.unobserved {
+        page.push_str(&check.section());
+    }
     page.push_str(&commands(&measurement.workloads));
     page
 }
@@ -249,8 +252,9 @@ mod tests {
                 seconds: 12,
                 incomplete: None,
             },
-            aims: aims(&workloads, None),
+            aims: aims(&workloads, None, None),
             offsets: None,
+            unobserved: None,
             workloads,
             loss: Some(LossCheck {
                 threads: 8,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::overhead::offsets::{OffsetsCheck, READS};
 use crate::overhead::outputs::{OwnAccount, Records};
 use crate::overhead::statistics::{self, Cost, Interval, Pair};
+use crate::overhead::unobserved::{self, UnobservedCheck};
 use crate::overhead::variants::Variant;
 use crate::overhead::workloads::Workload;
 
@@ -23,6 +24,8 @@ pub(crate) struct Measurement {
     pub(crate) loss: Option<LossCheck>,
     /// The analysis of repeated offsets; `None` when it was not requested.
     pub(crate) offsets: Option<OffsetsCheck>,
+    /// Stated intervals beside runs without observation; `None` when it was not requested.
+    pub(crate) unobserved: Option<UnobservedCheck>,
     /// The aims, compared with the results.
     pub(crate) aims: Vec<Aim>,
 }
@@ -230,7 +233,11 @@ const OFFSETS_BYTES: u64 = 512 << 20;
 const DEVICE_BOUND_RATIO: f64 = 1.01;
 
 /// Returns the aims, compared with these results.
-pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>) -> Vec<Aim> {
+pub(crate) fn aims(
+    workloads: &[WorkloadResult],
+    offsets: Option<&OffsetsCheck>,
+    unobserved: Option<&UnobservedCheck>,
+) -> Vec<Aim> {
     let result = |name: &str| workloads.iter().find(|result| result.name == name);
     vec![
         of_nanoseconds("a cached pread", CACHED_PREAD_NS, result("preads")),
@@ -259,6 +266,7 @@ pub(crate) fn aims(workloads: &[WorkloadResult], offsets: Option<&OffsetsCheck>)
             result("preads"),
         ),
         of_offsets(offsets),
+        of_unobserved(unobserved),
     ]
 }
 
@@ -407,6 +415,18 @@ fn of_offsets(check: Option<&OffsetsCheck>) -> Aim {
     }
 }
 
+fn of_unobserved(check: Option<&UnobservedCheck>) -> Aim {
+    let measured = check.and_then(|check| Some((check.share()?, check.counts())));
+    Aim {
+        aim: format!(
+            "at least {:.0} % of the figures without observation lie in the interval that the observed run states",
+            unobserved::AIM * 100.0
+        ),
+        measured: measured.map(|(share, (stated, inside))| format!("{inside} of {stated} ({:.1} %)", share * 100.0)),
+        standing: measured.map(|(share, _)| if share >= unobserved::AIM { Standing::Within } else { Standing::Beyond }),
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -453,7 +473,7 @@ pub(crate) mod tests {
         );
         let direct =
             result("direct-file", &[(Variant::Untraced, &[Some(50_000.0)]), (Variant::Activebench, &[Some(51_000.0)])]);
-        let aims = aims(&[preads, direct], None);
+        let aims = aims(&[preads, direct], None, None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
         assert_eq!(
@@ -480,7 +500,7 @@ pub(crate) mod tests {
                 "direct-file",
                 &[(Variant::Untraced, &six([1000.0; 6])), (Variant::Activebench, &six(observed))],
             );
-            assert_eq!(aims(&[direct], None)[8].standing, Some(expected), "{observed:?}");
+            assert_eq!(aims(&[direct], None, None)[8].standing, Some(expected), "{observed:?}");
         };
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1010.0], Standing::Within);
         check([1020.0, 1030.0, 1025.0, 1011.0, 1040.0, 1030.0], Standing::Beyond);
@@ -498,7 +518,7 @@ pub(crate) mod tests {
             row.median_ns = (0..6).map(|round| Some(40_000.0 + added + f64::from(round % 2) * 10.0)).collect();
         }
         direct.conclude();
-        let aims = aims(&[direct], None);
+        let aims = aims(&[direct], None, None);
         assert_eq!((aims[8].standing, aims[9].standing), (None, Some(Standing::Within)));
         let measured = aims[9].measured.as_deref().unwrap_or_default();
         assert!(measured.starts_with("+0.50 % of 40.2 us (95 % interval +0.50 to +0.50 %, 6 rounds)"), "{measured}");
@@ -517,7 +537,7 @@ pub(crate) mod tests {
                 "direct-loop",
                 &[(Variant::Untraced, &figures(0, 0.0)), (Variant::Activebench, &figures(3, 2.0))],
             );
-            assert_eq!(aims(&[direct], None)[6].standing, Some(expected), "{rounds} rounds");
+            assert_eq!(aims(&[direct], None, None)[6].standing, Some(expected), "{rounds} rounds");
         };
         check(7, Standing::CannotTell);
         check(57, Standing::Within);
