@@ -148,8 +148,8 @@ pub struct Probe {
     cpu_at_start_ns: Option<u64>,
     /// Measures from the first task on.
     meter: Option<RunTimeMeter>,
-    /// `None` where the kernel does not time programs for us.
-    calibration: Option<Calibration>,
+    /// Measures until a process is followed. It gives `None` where the kernel does not time programs for us.
+    calibration: Option<JoinHandle<Option<Calibration>>>,
     root: Option<TaskEvent>,
     sampler: Option<Sampler>,
     sampling: Sampling,
@@ -225,7 +225,13 @@ impl Probe {
         probe.start_sampling();
         probe.start_reader(taken, options.ring_bytes)?;
         let sampled = probe.sampler.is_some() && probe.sampling.why_not.is_none();
-        probe.calibration = calibrate(untraced_ns, &probe.program_descriptors()?, sampled).ok();
+        // Beside the caller, who prepares the first process meanwhile.
+        let programs = probe.program_descriptors()?;
+        let calibrating = std::thread::Builder::new()
+            .name("activebench-cal".to_owned())
+            .spawn(move || calibrate(untraced_ns, &programs, sampled).ok())
+            .map_err(|error| ProbeError::Reader(error.to_string()))?;
+        probe.calibration = Some(calibrating);
         Ok(probe)
     }
 
@@ -315,6 +321,7 @@ impl Probe {
         parent: u32,
         now_ns: u64,
     ) -> Result<(), ProbeError> {
+        let calibration = self.calibration.take().and_then(|calibrating| calibrating.join().ok().flatten());
         let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
         let Some(Map::Unsupported(tasks)) = self.ebpf.map("tasks") else {
@@ -331,7 +338,7 @@ impl Probe {
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
         let walks = Walks::take(&mut self.ebpf)?;
-        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, walks, self.calibration)?);
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, walks, calibration)?);
         self.cpu_at_start_ns = Some(own_cpu_ns());
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {

@@ -45,6 +45,7 @@ use activebench_model::claim::{Claim, Metric};
 use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::Unobserved;
 
@@ -142,7 +143,7 @@ struct Interval<'a> {
     tolerance_ratio: f64,
 }
 
-/// Returns the interval of each rate that has a tolerance; `None` in runs that did not measure it.
+/// Returns the interval of each rate; `None` in runs that did not measure it.
 fn intervals<'a>(run: &Run<'a>) -> Result<Option<Vec<Interval<'a>>>, Halt> {
     if run.manifest.coverage.program_times.is_none() {
         return Ok(None);
@@ -151,16 +152,24 @@ fn intervals<'a>(run: &Run<'a>) -> Result<Option<Vec<Interval<'a>>>, Halt> {
     for claim in run.parsed.claims.iter().filter(|claim| claim.metric.is_rate(false) && claim.value.value > 0.0) {
         let Some(phase) = run.phase_of(claim).filter(|phase| phase.window.is_some()) else { continue };
         let unobserved = unobserved(phase, claim)?;
-        let Some(observed) = rebuild(run, phase, claim).ok().and_then(|rebuilt| rebuilt.figure.ok()) else { continue };
-        let Ok(tolerance) = tolerance(run, phase, claim, observed) else { continue };
         intervals.push(Interval {
             claim,
             unobserved,
             width_ratio: (unobserved.high - unobserved.low) / claim.value.value,
-            tolerance_ratio: (tolerance.high - tolerance.low) / observed.value,
+            tolerance_ratio: tolerance_ratio(run, phase, claim),
         });
     }
     Ok(Some(intervals))
+}
+
+/// Returns the width of a claim's tolerance as a share; of a claim whose figure was not observed the least width.
+fn tolerance_ratio(run: &Run<'_>, phase: &Phase, claim: &Claim) -> f64 {
+    let width = rebuild(run, phase, claim).and_then(|rebuilt| {
+        let observed = rebuilt.figure?;
+        let tolerance = tolerance(run, phase, claim, observed)?;
+        Ok((tolerance.high - tolerance.low) / observed.value)
+    });
+    width.unwrap_or(2.0 * run.thresholds.confirmed_rate_ratio.value.value)
 }
 
 /// Returns the finding on the intervals that are wider than the tolerance; `None` if there are none.

@@ -192,3 +192,144 @@ fn per_call(taken: Taken, facts: &Facts) -> Result<f64, String> {
         false => Err("the phase made no data calls".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::coverage::{Overhead, Sampling};
+
+    use super::*;
+
+    /// A call of others costs 60 ns, and the account has 35 ns for each of its two programs: 5 ns too many.
+    const CALIBRATION: Calibration =
+        Calibration { outside_call_ns: 60.0, outside_run_ns: 35.0, interrupt_ns: Some(16_000.0) };
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn around(calls: Runs, others: Runs) -> ProgramReading {
+        let samples = Runs { runs: 2_000, ns: 2_000 * 2_000 };
+        ProgramReading { at_ns: SECOND, calls, others, samples, ..ProgramReading::default() }
+    }
+
+    #[track_caller]
+    fn check(around: ProgramReading, of_window: f64, done: (f64, f64), least_ns: f64, most_ns: f64) {
+        let done = Done { system_calls: done.0, stack_samples: done.1 };
+        let found = taken(&around, &CALIBRATION, of_window, done);
+        assert!((found.least_ns - least_ns).abs() < 1.0 && (found.most_ns - most_ns).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn what_the_account_leaves_out_is_added_and_the_calls_of_others_are_taken_off() {
+        // A million calls of the tree, 50 ns for each run: 90 ns a call, 150 ns where calling is cold.
+        let tree = Runs { runs: 2_000_000, ns: 100_000_000 };
+        check(around(tree, Runs::default()), 1.0, (1e6, 0.0), 0.9 * 90e6, 1.2 * 150e6);
+        // Half a million of others beside them, at 60 ns, and 120 ns where calling is cold: these may be the tree's too.
+        let both = Runs { runs: 3_000_000, ns: 135_000_000 };
+        check(around(both, Runs::default()), 1.0, (1e6, 0.0), 0.9 * 90e6, 1.2 * (150e6 + 60e6));
+        // Interrupts and other programs.
+        check(
+            around(tree, Runs { runs: 1_000, ns: 500_000 }),
+            1.0,
+            (1e6, 997.0),
+            0.9 * 90e6 + 0.8 * 997.0 * 18_000.0,
+            1.2 * (150e6 + 525e3) + 1.5 * 997.0 * 18_000.0,
+        );
+    }
+
+    #[test]
+    fn a_short_window_is_paid_by_its_own_calls() {
+        // A tenth of the time around it, with more calls than a tenth.
+        let tree = Runs { runs: 2_000_000, ns: 100_000_000 };
+        check(around(tree, Runs::default()), 0.1, (4e5, 0.0), 0.9 * 36e6, 1.2 * 60e6);
+    }
+
+    fn coverage() -> Coverage {
+        let calls = Runs { runs: 2_000_000, ns: 100_000_000 };
+        let readings = vec![
+            ProgramReading { at_ns: SECOND, ..ProgramReading::default() },
+            ProgramReading { at_ns: 2 * SECOND, calls, ..ProgramReading::default() },
+        ];
+        Coverage {
+            program_times: Some(ProgramTimes { calibration: Some(CALIBRATION), readings }),
+            overhead: Overhead { observer_cpu_ns: Some(20_000_000), bpf_run_ns: None, run_ns: SECOND },
+            sampling: Some(Sampling::default()),
+            ..Coverage::default()
+        }
+    }
+
+    /// The facts of a second of a million cached reads by one thread.
+    fn facts(of: &[(FactName, f64)]) -> Facts {
+        let mut facts = Facts::default();
+        let usual = [
+            (FactName::SystemCalls, 1e6),
+            (FactName::ReadCalls, 1e6),
+            (FactName::WriteCalls, 0.0),
+            (FactName::UserCpu, 2e8),
+            (FactName::KernelCpu, 8e8),
+            (FactName::Blocked, 0.0),
+            (FactName::Preempted, 0.0),
+        ];
+        for (name, value) in usual.iter().chain(of) {
+            let value = Quantity { value: *value, unit: name.unit() };
+            facts.insert(*name, Fact::complete(value, Scope::Tree, "test"));
+        }
+        facts
+    }
+
+    #[track_caller]
+    fn check_share(limited: bool, of: &[(FactName, f64)], expected: (f64, f64)) {
+        let coverage = coverage();
+        let (times, calibration) = times(&coverage).expect("both were measured");
+        let window = Window { start_ns: SECOND, end_ns: 2 * SECOND };
+        let found = share(&coverage, times, calibration, window, limited, &facts(of)).expect("known").0;
+        let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
+        assert!(near(found.0, expected.0) && near(found.1, expected.1), "{found:?}");
+    }
+
+    #[test]
+    fn only_a_pass_that_nothing_else_limits_would_surely_be_shorter() {
+        check_share(false, &[], (0.081, 0.18 + 0.01));
+        check_share(true, &[], (0.0, 0.19));
+        // It waited for a twentieth of its time, and for a fifth.
+        check_share(false, &[(FactName::KernelCpu, 7.5e8), (FactName::Blocked, 5e7)], (0.031, 0.19));
+        check_share(false, &[(FactName::KernelCpu, 6e8), (FactName::Blocked, 2e8)], (0.0, 0.19));
+        // Two threads share it; they waited for a CPU, which may be the one that the reader took.
+        let two = [(FactName::KernelCpu, 1.7e9), (FactName::Preempted, 1e8)];
+        check_share(false, &two, (0.081 / 1.9, 0.18 / 1.9 + 0.02));
+    }
+
+    #[test]
+    fn without_a_part_of_the_evidence_the_share_is_not_known() {
+        let window = Window { start_ns: SECOND, end_ns: 2 * SECOND };
+        let whole = coverage();
+        let cases: [fn(&mut Coverage, &mut Facts); 6] = [
+            |coverage, _| coverage.overhead.observer_cpu_ns = None,
+            |coverage, _| coverage.sampling = None,
+            |coverage, _| {
+                let programs = coverage.program_times.as_mut().expect("timed");
+                programs.readings.iter_mut().for_each(|reading| reading.at_ns += 9 * SECOND);
+            },
+            |_, facts| facts.insert(FactName::SystemCalls, Fact::missing("lost", Scope::Tree, "test")),
+            |_, facts| facts.insert(FactName::KernelCpu, Fact::missing("lost", Scope::Tree, "test")),
+            |coverage, facts| {
+                coverage.sampling = Some(Sampling { frequency_hz: 997, ..Sampling::default() });
+                facts.insert(FactName::StackSamples, Fact::complete(Quantity::count(9), Scope::Tree, "test"));
+                let times = coverage.program_times.as_mut().expect("timed");
+                times.calibration = Some(Calibration { interrupt_ns: None, ..CALIBRATION });
+            },
+        ];
+        for (number, take_away) in cases.iter().enumerate() {
+            let (mut coverage, mut facts) = (whole.clone(), facts(&[]));
+            take_away(&mut coverage, &mut facts);
+            let known = times(&coverage)
+                .and_then(|(times, calibration)| share(&coverage, times, calibration, window, false, &facts));
+            assert!(known.is_err(), "case {number}: {known:?}");
+        }
+        for take_away in [(|coverage: &mut Coverage| coverage.program_times = None) as fn(&mut Coverage), |coverage| {
+            coverage.program_times.as_mut().expect("timed").calibration = None
+        }] {
+            let mut coverage = whole.clone();
+            take_away(&mut coverage);
+            assert!(times(&coverage).is_err());
+        }
+    }
+}
