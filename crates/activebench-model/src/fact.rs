@@ -363,6 +363,19 @@ fact_names! {
     /// Time of the longest call on names that counts, failed ones included. Absent for passes of data, missing without
     /// such calls. Source: calls.
     NameLatencyMax = "name_latency_max_ns", Ns;
+    /// Rate of the successful calls of `name_calls` in the first fifth of the window. Absent for passes of data, missing
+    /// where the window is not known. Source: calls.
+    NameFifth1Rate = "name_rate_fifth_1_ops_per_sec", OpsPerSec;
+    /// As above, in the second fifth.
+    NameFifth2Rate = "name_rate_fifth_2_ops_per_sec", OpsPerSec;
+    /// As above, in the third.
+    NameFifth3Rate = "name_rate_fifth_3_ops_per_sec", OpsPerSec;
+    /// As above, in the fourth.
+    NameFifth4Rate = "name_rate_fifth_4_ops_per_sec", OpsPerSec;
+    /// As above, in the last.
+    NameFifth5Rate = "name_rate_fifth_5_ops_per_sec", OpsPerSec;
+    /// Standard error of the difference between the first of these fifths and the last. Missing as these.
+    NameFifthsError = "name_rate_fifths_error_ops_per_sec", OpsPerSec;
     /// Mean time of the successful syncs of the phase's files inside the window. The facts named `sync_latency` are
     /// absent without such syncs. The quantiles are at most 0.1 % too high. Source: calls.
     SyncLatencyMean = "sync_latency_mean_ns", Ns;

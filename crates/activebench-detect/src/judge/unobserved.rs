@@ -10,9 +10,17 @@ use activebench_model::fact::{FactName, Facts};
 use activebench_model::phase::Phase;
 use activebench_model::verdict::{Again, Unobserved};
 
-/// The pass in fifths.
+/// A pass of data in fifths.
 const FIFTHS: [FactName; 5] =
     [FactName::Fifth1Rate, FactName::Fifth2Rate, FactName::Fifth3Rate, FactName::Fifth4Rate, FactName::Fifth5Rate];
+/// A pass over names in fifths.
+const NAME_FIFTHS: [FactName; 5] = [
+    FactName::NameFifth1Rate,
+    FactName::NameFifth2Rate,
+    FactName::NameFifth3Rate,
+    FactName::NameFifth4Rate,
+    FactName::NameFifth5Rate,
+];
 
 /// How far the means of two samples of five lie apart at most in 19 of 20 cases, in standard deviations of their values:
 /// the 97.5 % quantile of Student's t with 4 degrees of freedom, times the root of 2/5.
@@ -49,8 +57,8 @@ fn interval(facts: &Facts, metric: Metric, claimed: f64) -> Result<Unobserved, S
 /// Returns by how much the rate of another pass may differ, as a share; `None` where the rates within this one are not
 /// known.
 fn scatter(facts: &Facts) -> Option<f64> {
-    let rates = FIFTHS.map(|name| facts.complete(name).ok());
-    let rates: Vec<f64> = rates.into_iter().collect::<Option<_>>()?;
+    let of = |fifths: [FactName; 5]| fifths.into_iter().map(|name| facts.complete(name).ok()).collect::<Option<_>>();
+    let rates: Vec<f64> = of(FIFTHS).or_else(|| of(NAME_FIFTHS))?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
     let deviation = (squares / (rates.len() - 1) as f64).sqrt();

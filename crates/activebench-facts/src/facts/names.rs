@@ -7,6 +7,7 @@ use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
 use super::part_index::PartIndex;
+use super::rate_in_fifths::{FifthNames, Fifths};
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 
@@ -15,6 +16,8 @@ pub(super) struct NameTally {
     spans: Vec<Planned>,
     by_process: KeyedSpans<u32>,
     of_phase: Vec<Counted>,
+    /// Of passes over names alone.
+    fifths: Vec<Option<Fifths>>,
 }
 
 struct Planned {
@@ -49,7 +52,16 @@ impl NameTally {
                 });
             }
         }
-        Self { spans, by_process: KeyedSpans::new(keyed), of_phase: vec![Counted::default(); phases.len()] }
+        let fifths = |phase: &Phase| {
+            let window = phase.window.filter(|window| phase.names.is_some() && window.duration_ns() > 0)?;
+            Some(Fifths::new(window))
+        };
+        Self {
+            spans,
+            by_process: KeyedSpans::new(keyed),
+            of_phase: vec![Counted::default(); phases.len()],
+            fifths: phases.iter().map(fifths).collect(),
+        }
     }
 }
 
@@ -70,7 +82,12 @@ impl CallFamily for NameTally {
             counted.longest_ns = counted.longest_ns.max(call.end_ns.saturating_sub(call.start_ns));
             match call.returned < 0 {
                 true => counted.failed += 1,
-                false => counted.succeeded += 1,
+                false => {
+                    counted.succeeded += 1;
+                    if let Some(fifths) = &mut self.fifths[span.phase] {
+                        fifths.add(call.start_ns, call.end_ns, 1);
+                    }
+                }
             }
         }
     }
@@ -88,6 +105,10 @@ impl CallFamily for NameTally {
             add(FactName::NameLatencyMax, Quantity::ns(counted.longest_ns));
         } else {
             facts.insert(FactName::NameLatencyMax, Fact::missing("no such call was made", Scope::Tree, CALLS_HOOK));
+        }
+        match &self.fifths[number] {
+            Some(fifths) => fifths.add_facts(&FifthNames::NAMES, gap, Scope::Tree, CALLS_HOOK, facts),
+            None => FifthNames::NAMES.missing("the window is not known", Scope::Tree, CALLS_HOOK, facts),
         }
     }
 }

@@ -15,7 +15,8 @@ const IN_A_FIFTH: usize = SLICES / 5;
 /// Least share of the window in which all tasks must work together for its fifths to be meaningful.
 const LEAST_TOGETHER: f64 = 0.5;
 
-/// Bytes that moved in each slice of a span. The bytes of a call count evenly over its duration.
+/// Bytes that moved in each slice of a span, or operations that were done. Those of a call count evenly over its
+/// duration.
 ///
 /// Memory: fixed.
 #[derive(Clone, Debug)]
@@ -40,6 +41,16 @@ impl FifthNames {
             FactName::Fifth5Rate,
         ],
         error: FactName::FifthsError,
+    };
+    pub(super) const NAMES: Self = Self {
+        rates: [
+            FactName::NameFifth1Rate,
+            FactName::NameFifth2Rate,
+            FactName::NameFifth3Rate,
+            FactName::NameFifth4Rate,
+            FactName::NameFifth5Rate,
+        ],
+        error: FactName::NameFifthsError,
     };
     pub(super) const DEVICE: Self = Self {
         rates: [
@@ -127,7 +138,9 @@ impl Fifths {
     }
 
     pub(super) fn add_facts(&self, names: &FifthNames, gap: &Gap, scope: Scope, source: &str, facts: &mut Facts) {
-        let mut add = |name, value| facts.insert(name, gap.fact(Quantity::bytes_per_sec(value), scope, source));
+        let mut add = |name: FactName, value| {
+            facts.insert(name, gap.fact(Quantity { value, unit: name.unit() }, scope, source));
+        };
         for (fifth, name) in names.rates.into_iter().enumerate() {
             add(name, self.mean(fifth));
         }

@@ -191,3 +191,21 @@ fn what_a_program_was_given_is_known_whole_or_not_at_all() {
     assert!(given(&[(1, "lost before")]).is_empty());
     assert!(given(&[]).is_empty());
 }
+
+#[test]
+fn the_rate_of_a_pass_over_names_is_known_in_fifths() {
+    let mut story = Story::new();
+    let start_ns = story.now;
+    for _ in 0..10 {
+        story.unlink("a");
+    }
+    let worked_ns = story.now - start_ns;
+    story.now += worked_ns;
+    let facts = story.facts(names(NameOperation::Delete, &[], start_ns, story.now));
+    let fifth_ns = 2.0 * worked_ns as f64 / 5.0;
+    for (name, calls) in [(NameFifth1Rate, 4.0), (NameFifth2Rate, 4.0), (NameFifth3Rate, 2.0), (NameFifth4Rate, 0.0)] {
+        let rate = facts.complete(name).expect("the calls are known");
+        assert!((rate * fifth_ns / 1e9 - calls).abs() < 0.01, "{name:?}: {rate} per second");
+    }
+    assert_eq!(facts.get(Fifth1Rate), None);
+}
