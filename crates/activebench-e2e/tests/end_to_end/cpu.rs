@@ -183,3 +183,51 @@ fn steal_is_a_figure_of_the_host_or_missing_for_a_reason() {
     });
     assert_eq!(run.rows("steal").is_empty(), !has_steal);
 }
+
+/// The unobserved figure of each rate and latency lies where the facts put it: a pass that nothing but the CPU limits
+/// would have been faster, and one that the tool limits itself may have been as fast. Fewer calls took less.
+#[test]
+fn each_rate_and_latency_has_an_interval_without_the_observation() {
+    needs!("mkfs.ext4", "losetup", "fio");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    volume.lay_out("data", 32);
+    let file = volume.path().join("data");
+    let file = format!("--filename={}", file.display());
+    let job = ["fio", "--name=p", &file, "--rw=randread", "--bs=4k", "--size=32m", "--invalidate=0"];
+    let timed = ["--time_based", "--runtime=1", "--ioengine=psync", "--norandommap"];
+    std::fs::read(volume.path().join("data")).expect("into the cache");
+    let measured = |more: &[&str]| {
+        let run = verify(&volume, &[], &[&job[..], &timed, more].concat());
+        run.assert_nothing_lost();
+        let phase = run.report["claims"][0]["phase"].as_str().expect("a phase").to_owned();
+        let share = |name| run.fact(&phase, name);
+        let shares = [share("observer_share_least_ratio"), share("observer_share_most_ratio")];
+        let claims = run.report["claims"].as_array().expect("claims").clone();
+        for claim in &claims {
+            let (metric, value) =
+                (claim["metric"].as_str().expect("a metric"), claim["value"].as_f64().expect("a value"));
+            let stated = &claim["unobserved"];
+            if metric.starts_with("cpu-") || metric.ends_with("-done") || metric == "bytes-moved" {
+                assert!(stated.is_null(), "{metric}: {stated}");
+                continue;
+            }
+            let bound =
+                |name: &str| stated[name].as_f64().unwrap_or_else(|| panic!("{metric} has no {name}: {stated}"));
+            let (low, middle, high) = (bound("low"), bound("value"), bound("high"));
+            assert!(low <= middle && middle <= high, "{metric}: {stated}");
+            match metric.contains("latency") {
+                true => assert!(high <= value && low >= 0.0, "{metric} {value}: {stated}"),
+                false => assert!(low >= value, "{metric} {value}: {stated}"),
+            }
+            let again = &stated["again"];
+            assert!(again["low"].as_f64() <= Some(low) && again["high"].as_f64() >= Some(high), "{metric}: {stated}");
+        }
+        (shares, run.fact(&phase, "system_calls"), run.fact(&phase, "observer_call_delay_ns"))
+    };
+    let (cached, calls, delay_ns) = measured(&[]);
+    assert!(cached[0] <= cached[1] && cached[1] < 0.9, "{cached:?}");
+    assert!(calls > 1000.0 && delay_ns > 0.0, "{calls} calls, {delay_ns} ns each");
+    let (limited, fewer_calls, _) = measured(&["--rate_iops=2000"]);
+    assert_eq!(limited[0], 0.0, "the tool's own limit");
+    assert!(fewer_calls < calls && limited[1] < cached[1], "{limited:?} of {fewer_calls}, {cached:?} of {calls}");
+}
