@@ -16,14 +16,14 @@ use crate::run_time::{Programs, since, time_programs, timed};
 
 /// Spans of a loop. The fastest counts: whatever else the machine does makes a span longer, and none shorter.
 const SPANS: usize = 15;
-/// Calls in a span: about 0.1 ms, so that most spans have no interrupt.
-const CALLS: u32 = 1_000;
-/// Time in which interrupts are looked for.
-const LOOKED: Duration = Duration::from_millis(10);
+/// Calls in a span: some 50 us, so that most spans have no interrupt.
+const CALLS: u32 = 500;
+/// Longest time in which interrupts are looked for.
+const LOOKED: Duration = Duration::from_millis(20);
 /// A gap from which on something interrupted the loop, which reads the clock in less than a tenth of this.
 const LEAST_GAP: Duration = Duration::from_nanos(1_500);
-/// Number of interrupts below which their median means nothing.
-const LEAST_INTERRUPTS: usize = 5;
+/// Number of interrupts whose median is taken.
+const INTERRUPTS: usize = 7;
 
 /// Returns the time of one cheap system call, in nanoseconds.
 pub(crate) fn call_ns() -> f64 {
@@ -65,14 +65,14 @@ fn interrupt_ns() -> Option<f64> {
     let started = Instant::now();
     let mut last = started;
     let mut gaps = Vec::new();
-    while last - started < LOOKED {
+    while gaps.len() < INTERRUPTS && last - started < LOOKED {
         let now = Instant::now();
         if now - last >= LEAST_GAP {
             gaps.push((now - last).as_nanos() as f64);
         }
         last = now;
     }
-    (gaps.len() >= LEAST_INTERRUPTS).then(|| median(gaps))
+    (gaps.len() == INTERRUPTS).then(|| median(gaps))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -478,7 +478,7 @@ pub(crate) mod tests {
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
         assert_eq!(
             standings,
-            [within, None, None, None, None, None, None, None, open, None, within, within, open, None]
+            [within, None, None, None, None, None, None, None, open, None, within, within, open, None, None]
         );
         assert_eq!(
             aims[0].measured.as_deref(),
