@@ -446,7 +446,8 @@ impl Probe {
             program_times,
             kernel_object_sha256: Some(self.object_sha256),
         };
-        let stacks = symbols::resolve(&mut store.stacks);
+        let samples = store.received(KernelClass::Samples);
+        let stacks = symbols::resolve(&mut store.stacks, samples);
         Observation::of(store, &payload, self.root, stacks, coverage)
             .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
     }
