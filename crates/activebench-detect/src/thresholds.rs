@@ -299,7 +299,10 @@ thresholds! {
     ab505_limit_share_fail_ratio = 0.8, Ratio, "default: a limit is kept on average over a slice of time";
     /// AB506: share of the tasks' time in which they idled although no option limits them, from which on it warns.
     ab506_idle_warn_ratio = 0.5, Ratio, "default: most of the time";
-    /// AB506: the same with an option of the tool that limits it.
+    /// AB506: time for which all tasks together idled at least. Where all CPUs are busy, a thread that makes the calls of
+    /// another one starts some milliseconds late.
+    ab506_least_idle_ns = 20e6, Ns, "measured: 7 ms until the first call of a helper thread beside busy CPUs";
+    /// AB506: the same share with an option of the tool that limits it.
     ab506_own_limit_idle_warn_ratio = 0.1, Ratio, "default: the pause is a tenth of the figure";
     /// AB506: share of the window with a request at the device, below which the device did not set the pace.
     ab506_device_busy_ceiling_ratio = 0.5, Ratio, "reference rule: device busy below 50 %";

@@ -6,16 +6,16 @@
 //!
 //! # How it decides
 //! A task is idle while none of its calls or requests is in flight and it is not on a CPU: `task_windows_ns` -
-//! `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns`. A task
-//! that waits for requests of libaio or io_uring, or for the helper thread that makes its calls, is therefore never
-//! idle.
+//! `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns` -
+//! `preempted_ns`. A task that waits for requests of libaio or io_uring, or for the helper thread that makes its calls,
+//! is therefore never idle, and neither is one that waits while that thread waits for a CPU.
 //!
 //! It warns:
 //!
 //! - when an option of the tool limits it (fio `rate`, `rate_iops`, `thinktime`) and the tasks idled for 10 % of
 //!   their time;
-//! - without such an option, when the tasks idled for half of their time and the device was busy for less than half
-//!   of the window.
+//! - without such an option, when the tasks idled for half of their time, for 20 ms at least, and the device was busy
+//!   for less than half of the window.
 //!
 //! Options that wait by computing (iozone `-J`, fio `thinktime_spin`) are compared with the time outside calls, CPU
 //! time included.
@@ -50,6 +50,7 @@ const FACTS: &[FactName] = &[
     FactName::KernelCpu,
     FactName::Blocked,
     FactName::IoWait,
+    FactName::Preempted,
     FactName::DeviceBusy,
     FactName::DeviceBusyError,
     FactName::Window,
@@ -125,7 +126,8 @@ fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     if without_cpu / windows < limit {
         return Ok(without_cpu / windows);
     }
-    let off_duty = (run.fact(phase, FactName::Blocked)? - run.fact(phase, FactName::IoWait)?).max(0.0);
+    let waits = run.fact(phase, FactName::IoWait)? + run.fact(phase, FactName::Preempted)?;
+    let off_duty = (run.fact(phase, FactName::Blocked)? - waits).max(0.0);
     Ok(without_cpu.min(off_duty) / windows)
 }
 
@@ -164,6 +166,11 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let share = idle_share(case, phase, limit.value.value)?;
     if share < limit.value.value {
         return Ok(case.silent(""));
+    }
+    let (idle, least) = (share * outside_calls(case, phase)?.0, &limits.ab506_least_idle_ns.value);
+    if idle < least.value {
+        let idle = Quantity { value: idle, ..Quantity::ns(0) };
+        return Ok(case.silent(format!("the tasks idled for {idle} only: a thread may take that long to start")));
     }
     let busy = Busy::of(phase)?;
     let device_idled = busy.is_below(limits.ab506_device_busy_ceiling_ratio.value.value)?;
