@@ -21,7 +21,8 @@
 //!
 //! It is undecided when waits explain the time for which the tasks were apart: the threads waited for a CPU
 //! (`preempted_ns`), or the hypervisor took it (`steal_ns`), for as long. Then the tool or the machine may be the
-//! cause.
+//! cause. Where the tasks were apart for 100 ms at most, the waits of all tasks of the run count: the process that
+//! starts the others waits too, and each of them before its first call.
 //!
 //! # When it is wrong
 //! A task that works on after the others are done makes the sum too high, by the share that the message states. The
@@ -177,7 +178,11 @@ fn began_together(own_ns: f64, window_ns: f64) -> bool {
 /// # Errors
 /// When waits explain that time, or are only partly known.
 fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> Result<Case<'a>, Halt> {
-    let waited = waited_ns(phase)?;
+    let starts = apart_ns <= START_UP_NS;
+    let waited = match starts {
+        true => waited_ns(phase)?.max(case.run.facts.complete(FactName::Preempted)?),
+        false => waited_ns(phase)?,
+    };
     if waited >= apart_ns {
         let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
         return Err(Halt::undecided(format!(
