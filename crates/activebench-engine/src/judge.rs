@@ -48,13 +48,20 @@ pub enum Timelines {
     LeftOut,
 }
 
+/// What remains of the first calls of each step when the phases are found. A judgement needs none of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstCalls {
+    Kept,
+    LetGo,
+}
+
 /// Derives claims, phases and facts of a stored run; adds the blind paths to the manifest.
 ///
 /// # Errors
 /// When the record cannot be read, or holds numbers that cannot be computed with.
 pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
     let output = reader.output().context("cannot read the tool's recorded output")?;
-    computed(|| derive_unguarded(reader, &output, manifest, timelines))
+    computed(|| derive_unguarded(reader, &output, manifest, timelines, FirstCalls::Kept))
 }
 
 /// Calls a computation on a record that may come from anybody. Arithmetic is checked, in a release too: a number that
@@ -74,9 +81,10 @@ fn derive_unguarded(
     output: &ToolOutput,
     manifest: &mut Manifest,
     timelines: Timelines,
+    first_calls: FirstCalls,
 ) -> anyhow::Result<Derived> {
     allocator::reuse();
-    let folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
+    let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, output)?;
     let (parsed, phases) = match &tool {
@@ -88,14 +96,19 @@ fn derive_unguarded(
         None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
     };
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
-    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(source, manifest, &folded, phases)
+    if first_calls == FirstCalls::LetGo {
+        folded.let_go_of_first_calls();
+    }
+    let activity = &folded.activity;
+    let index = activebench_facts::Index::new(activity, &phases);
+    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(source, manifest, &folded, &index, phases)
         .context("cannot compute facts from the recorded events")?;
-    let profiles = activebench_facts::profile_phases(source, manifest, activity, &mut phases, &mut run_facts)
+    let profiles = activebench_facts::profile_phases(source, manifest, activity, &index, &mut phases, &mut run_facts)
         .context("cannot compute CPU times from the recorded events")?;
     // No fact is added from here on.
     phases.iter_mut().for_each(|phase| phase.facts.pack());
     let timelines = match timelines {
-        Timelines::Computed => activebench_facts::timelines(source, manifest, &folded, &phases)
+        Timelines::Computed => activebench_facts::timelines(source, manifest, &folded, &index, &phases)
             .context("cannot follow the phases over time in the recorded events")?,
         Timelines::LeftOut => Vec::new(),
     };
@@ -207,7 +220,7 @@ pub fn judge_events(
     timelines: Timelines,
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
-    let derived = derive_unguarded(source, output, &mut manifest, timelines)?;
+    let derived = derive_unguarded(source, output, &mut manifest, timelines, FirstCalls::LetGo)?;
     let Derived { activity, parsed, phases, run_facts, profiles, timelines } = derived;
     // The facts hold what a judgement needs of it.
     drop(activity);

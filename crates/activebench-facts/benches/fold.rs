@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use activebench_facts::{fold_activity, resolve_phases};
+use activebench_facts::{Index, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase};
 use activebench_model::run::{FORMAT, Manifest};
@@ -95,7 +95,11 @@ fn a_million_calls(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(CALLS)).sample_size(10);
     group.bench_function("fold_activity", |bencher| bencher.iter(|| fold_activity(black_box(&events))));
     group.bench_function("resolve_phases", |bencher| {
-        bencher.iter(|| resolve_phases(black_box(&events), &manifest, &folded, vec![phase()]));
+        bencher.iter(|| {
+            let phases = vec![phase()];
+            let index = Index::new(&folded.activity, &phases);
+            resolve_phases(black_box(&events), &manifest, &folded, &index, phases)
+        });
     });
     group.finish();
 }

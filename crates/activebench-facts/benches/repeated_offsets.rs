@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use activebench_facts::{BlockHits, fold_activity, resolve_phases};
+use activebench_facts::{BlockHits, Index, fold_activity, resolve_phases};
 use activebench_model::call::{Call, FileId, FileKind, Op};
 use activebench_model::coverage::Backend;
 use activebench_model::event::RecordClass;
@@ -130,7 +130,9 @@ fn count_hits(reads: u64, set: u64) -> (u64, u64) {
 fn resolve(reads: u64, set: u64) -> (u64, u64) {
     let source = Reads { reads, set };
     let folded = fold_activity(&source).expect("made in memory");
-    let (phases, _) = resolve_phases(&source, &manifest(), &folded, vec![phase(reads)]).expect("made in memory");
+    let phases = vec![phase(reads)];
+    let index = Index::new(&folded.activity, &phases);
+    let (phases, _) = resolve_phases(&source, &manifest(), &folded, &index, phases).expect("made in memory");
     let fact = |name| phases[0].facts.complete(name).map(|value| value as u64);
     (fact(FactName::UniqueBlocks).expect("complete"), fact(FactName::MaxBlockHits).expect("complete"))
 }

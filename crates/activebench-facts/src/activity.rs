@@ -23,7 +23,9 @@ mod tasks;
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::activity::{Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass};
+use activebench_model::activity::{
+    Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass, StepKind,
+};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
 
@@ -60,6 +62,16 @@ pub struct Folded {
 }
 
 impl Folded {
+    /// Lets go of the first calls of each step, except those that facts read: of syncs and of mappings. Call it when the
+    /// phases are found; a million short passes need 64 MiB less then.
+    pub fn let_go_of_first_calls(&mut self) {
+        for step in self.activity.passes.iter_mut().flat_map(|pass| &mut pass.steps) {
+            if !matches!(step.kind, StepKind::Sync | StepKind::Map) {
+                step.head = Vec::new();
+            }
+        }
+    }
+
     /// Counts the calls that lead into I/O which is not decoded, by name of the path. Unused paths are left out.
     ///
     /// A mapping counts where it can carry a benchmark's data: on a file that the tree opened for writing or that a
@@ -92,11 +104,11 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
         }
     }
     let (mut passes, mut syncs) = slots.into_timelines().into_passes();
-    name_passes(&mut passes, &opened);
     syncs.retain(|call| call.op.is_file_sync() || matches!(call.op, Op::MsyncAsync | Op::Ftruncate));
     syncs.extend(&global_syncs);
     syncs.shrink_to_fit();
     syncs.sort_by_key(|call| call.start_ns);
+    name_passes(&mut passes, &opened);
 
     let Uses { files, mut output_writes, bursts, undecoded, .. } = uses;
     output_writes.sort_by_key(|write| write.span.start_ns);
@@ -278,11 +290,16 @@ fn instant(event: &NameEvent) -> CallSpan {
 
 /// Sets the name of each pass on a file with several names.
 fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
-    let mut names: HashMap<FileId, Vec<(u64, &str)>> = HashMap::new();
+    let mut files: Vec<FileId> = opened.iter().map(|(_, file, _)| *file).collect();
+    files.sort_unstable();
+    let with_several = files.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| (pair[0], Vec::new()));
+    let mut names: HashMap<FileId, Vec<(u64, &str)>> = with_several.collect();
+    drop(files);
     for (at_ns, file, name) in opened {
-        names.entry(*file).or_default().push((*at_ns, name));
+        if let Some(names) = names.get_mut(file) {
+            names.push((*at_ns, name));
+        }
     }
-    names.retain(|_, names| names.len() > 1);
     for pass in passes {
         let (Some(names), Some(open)) = (names.get(&pass.file), pass.open) else { continue };
         let known = names.partition_point(|(at_ns, _)| *at_ns <= open.end_ns);
@@ -290,14 +307,18 @@ fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
     }
 }
 
-fn with_names(files: HashMap<FileId, (FileKind, u64)>, opened: Vec<(u64, FileId, String)>) -> Vec<FileSeen> {
-    let mut names: HashMap<FileId, Vec<String>> = HashMap::new();
-    for (_, file, name) in opened {
-        names.entry(file).or_default().push(name);
-    }
+/// Returns the files in the order of their first use, each with its names in the order of theirs.
+fn with_names(files: HashMap<FileId, (FileKind, u64)>, mut opened: Vec<(u64, FileId, String)>) -> Vec<FileSeen> {
+    // The sort is stable: the names of a file stay in their order.
+    opened.sort_by_key(|(_, file, _)| *file);
+    let mut names_of = |id: FileId| {
+        let first = opened.partition_point(|(_, file, _)| *file < id);
+        let after = opened.partition_point(|(_, file, _)| *file <= id);
+        opened[first..after].iter_mut().map(|(.., name)| std::mem::take(name)).collect()
+    };
     let mut by_first_use: Vec<(u64, FileId, FileKind)> =
         files.into_iter().map(|(id, (kind, first_ns))| (first_ns, id, kind)).collect();
     by_first_use.sort_unstable_by_key(|(first_ns, id, _)| (*first_ns, *id));
-    let seen = |(_, id, kind)| FileSeen { id, names: names.remove(&id).unwrap_or_default(), kind };
+    let seen = |(_, id, kind)| FileSeen { id, names: names_of(id), kind };
     by_first_use.into_iter().map(seen).collect()
 }

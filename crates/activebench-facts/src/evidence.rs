@@ -78,7 +78,7 @@ fn part_of(global_syncs: &[CallSpan], pass: &Pass, kind: StepKind) -> Option<Par
         end: PartEnd::At(end_ns),
         last_data_ns: end_ns,
         sync_inside: None,
-        sync_after: sync_after(global_syncs, pass, end_ns),
+        sync_after: sync_after(global_syncs, pass, end_ns).map(Box::new),
         close_ns: pass.close.map(|close| close.end_ns),
     })
 }

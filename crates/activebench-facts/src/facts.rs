@@ -12,8 +12,8 @@
 //! a device has ([`device`]). The block events are read after the calls: how long written data belongs to a phase
 //! depends on the syncs that cover its calls.
 //!
-//! Memory: about 150 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 90 bytes per pass
-//! of the phases' files ([`index`]), the syncs of the phases' files (56 bytes each), the touched blocks
+//! Memory: about 120 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 60 bytes per pass
+//! of the phases' files ([`index`], which profiles and timelines share), the syncs of the phases' files (56 bytes each), the touched blocks
 //! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows with the
 //! number of calls.
 //!
@@ -30,6 +30,7 @@ mod cpu_times;
 mod depth;
 mod device;
 mod device_facts;
+mod grouped;
 mod host_counters;
 mod index;
 mod inserted;
@@ -70,7 +71,7 @@ use activebench_model::source::{EventSource, Unreadable};
 pub use blocks::{BlockHits, HitDistribution};
 use call_family::CallFamily;
 use device::DevicePlan;
-use index::Index;
+pub use index::Index;
 use inserted::SharedProcesses;
 use part_index::PartIndex;
 pub use places::hits_by_file;
@@ -129,12 +130,15 @@ fn families(phases: &[Phase]) -> Vec<Box<dyn CallFamily>> {
 ///
 /// A phase whose parts do not cover any time keeps no window and gets no facts.
 ///
+/// `index` is that of the activity and these phases.
+///
 /// # Errors
 /// Returns the errors of the source.
 pub fn resolve_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
     folded: &Folded,
+    index: &Index<'_>,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), Unreadable> {
     phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
@@ -143,13 +147,12 @@ pub fn resolve_phases(
     let stub = Stub::new(&activity.tasks, &activity.execs);
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
-    let index = Index::new(activity, &phases);
-    windows::resolve(source, own, &index, &mut phases)?;
+    windows::resolve(source, own, index, &mut phases)?;
     let syncs = SyncLog::new(folded, &phases);
-    let limits = limits(&index, &phases, &index::parts_by_file(&phases), &syncs);
+    let limits = limits(index, &phases, &index::parts_by_file(&phases), &syncs);
     let mut parts = PartIndex::new(&phases);
 
-    let mut tally = Tally::new(&index, activity, &phases, &syncs, &limits);
+    let mut tally = Tally::new(index, activity, &phases, &syncs, &limits);
     let mut families = families(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
@@ -168,7 +171,7 @@ pub fn resolve_phases(
         whole.feed_sum(sum);
     }
     whole.close();
-    let (inserted, inserted_in_run) = inserted::read(source, &index, &phases, &totals)?;
+    let (inserted, inserted_in_run) = inserted::read(source, index, &phases, &totals)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
@@ -178,7 +181,7 @@ pub fn resolve_phases(
         let touched = tally.touched_by(number);
         let view = call_facts::View {
             activity,
-            index: &index,
+            index,
             phase,
             number,
             gaps: &gaps[number],
@@ -202,7 +205,7 @@ pub fn resolve_phases(
     let own_files: HashSet<FileId> = activity.files.iter().map(|file| file.id).collect();
     let planned = phases.iter().zip(&durable);
     let mut plans: Vec<DevicePlan> =
-        planned.map(|(phase, durable)| device_facts::plan(manifest, &index, phase, durable)).collect();
+        planned.map(|(phase, durable)| device_facts::plan(manifest, index, phase, durable)).collect();
     plans.push(whole.device_plan(manifest));
     // The largest structure in memory, and not needed for the device.
     drop(tally);

@@ -2,6 +2,7 @@
 //!
 //! * [`fold_activity`] aggregates the calls of a run to what an adapter needs to find its passes.
 //! * [`executions`] returns what a tree executed, and with which arguments.
+//! * [`Index`] finds the passes of the phases' files; it is built once, and the next three share it.
 //! * [`resolve_phases`] takes the phases that the adapter found and computes their facts,
 //!   and the facts of the whole run.
 //! * [`profile_phases`] adds how the threads spent their time, and in which functions.
@@ -23,4 +24,4 @@ mod undecoded_io;
 
 pub use activity::{Folded, executions, fold_activity};
 pub use evidence::evidence_phases;
-pub use facts::{BlockHits, HitDistribution, hits_by_file, profile_phases, resolve_phases, timelines};
+pub use facts::{BlockHits, HitDistribution, Index, hits_by_file, profile_phases, resolve_phases, timelines};

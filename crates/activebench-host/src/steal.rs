@@ -12,7 +12,7 @@ use crate::roots::{Process, Roots};
 const TICK_NS: u64 = 10_000_000;
 /// Position of the steal time among the numbers of a CPU's line (proc_stat(5)).
 const STEAL_FIELD: usize = 7;
-/// Maximum number of readings kept, 24 bytes each.
+/// Maximum number of readings kept, 24 bytes each. Above it every second one of each CPU is dropped.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The CPUs' steal time over a run.
@@ -24,6 +24,7 @@ pub struct StealWatch {
     reader: Reader,
     processors: BTreeMap<u32, LastReading>,
     kept: Vec<StealEvent>,
+    most_kept: usize,
     short: Option<String>,
 }
 
@@ -36,7 +37,13 @@ struct LastReading {
 impl StealWatch {
     /// Creates a watch without readings.
     pub fn new(roots: &Roots) -> Self {
-        Self { reader: Reader::new(roots, Process::Own), processors: BTreeMap::new(), kept: Vec::new(), short: None }
+        Self {
+            reader: Reader::new(roots, Process::Own),
+            processors: BTreeMap::new(),
+            kept: Vec::new(),
+            most_kept: MOST_KEPT,
+            short: None,
+        }
     }
 
     /// Takes one reading. `at_ns` is its time.
@@ -85,18 +92,31 @@ impl StealWatch {
         if before.event.steal_ns == event.steal_ns {
             return;
         }
-        if self.kept.len() + 2 > MOST_KEPT {
-            self.fall_short(format!("only {MOST_KEPT} readings of the steal time are kept"));
-            return;
-        }
         last.is_kept = true;
         if !before.is_kept {
             self.kept.push(before.event);
         }
         self.kept.push(event);
+        if self.kept.len() > self.most_kept {
+            self.thin_out();
+        }
         if event.steal_ns < before.event.steal_ns {
             self.fall_short(format!("the steal time of CPU {} went backwards", event.cpu));
         }
+    }
+
+    /// Drops every second reading of each CPU, but not its first and its last: the time between two readings is known
+    /// less exactly then, and their difference as exactly as before.
+    fn thin_out(&mut self) {
+        // How many readings of each CPU come after the one at hand.
+        let mut after: BTreeMap<u32, usize> = BTreeMap::new();
+        self.kept.iter().for_each(|event| *after.entry(event.cpu).or_default() += 1);
+        let mut first = after.clone();
+        self.kept.retain(|event| {
+            let left = after.entry(event.cpu).or_default();
+            *left -= 1;
+            first.remove(&event.cpu).is_some() || left.is_multiple_of(2)
+        });
     }
 }
 
@@ -126,6 +146,27 @@ mod tests {
         let (events, short) = watch(&texts.each_ref().map(String::as_str));
         assert_eq!(events, [(0, 3, 5), (2, 3, 5), (3, 3, 8), (4, 3, 9), (6, 3, 9)]);
         assert_eq!(short, None);
+    }
+
+    #[test]
+    fn of_many_readings_a_part_is_kept_with_both_ends() {
+        let mut watch = StealWatch::new(&Roots::at(Path::new("/nonexistent")));
+        watch.most_kept = 100;
+        let last = 86_400 * 10;
+        for at in 0..=last {
+            for cpu in 0..2 {
+                watch.keep(StealEvent { at_ns: at, cpu, steal_ns: 3 * at });
+            }
+        }
+        let (kept, short) = watch.finish();
+        assert_eq!(short, None);
+        assert!((50..=100).contains(&kept.len()), "{}", kept.len());
+        for cpu in 0..2 {
+            let of_cpu: Vec<(u64, u64)> =
+                kept.iter().filter(|event| event.cpu == cpu).map(|event| (event.at_ns, event.steal_ns)).collect();
+            assert_eq!((of_cpu[0], of_cpu.last()), ((0, 0), Some(&(last, 3 * last))));
+            assert!(of_cpu.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Phase {
             let close_ns = part.close_ns.unwrap_or(u64::MAX);
             let synced_ns = match self.direction {
                 Direction::Write | Direction::Mixed => {
-                    part.sync_after.or(part.sync_inside).map_or(u64::MAX, |sync| sync.end_ns)
+                    part.sync_after.as_ref().or(part.sync_inside.as_ref()).map_or(u64::MAX, |sync| sync.end_ns)
                 }
                 Direction::Read | Direction::Discard | Direction::None => 0,
             };
@@ -372,11 +372,12 @@ pub struct Part {
     /// Exit of the pass's last data call, which the clock may leave out (a stonewalled task continues
     /// after its clock stopped).
     pub last_data_ns: u64,
-    /// The sync inside the clock, if the clock covers one.
-    pub sync_inside: Option<CallSpan>,
+    /// The sync inside the clock, if the clock covers one. Boxed like the next one: there may be a million parts, and
+    /// most have neither.
+    pub sync_inside: Option<Box<CallSpan>>,
     /// The first sync of the file after the clock stopped and before the next pass
     /// over this file (for -c alone: none).
-    pub sync_after: Option<CallSpan>,
+    pub sync_after: Option<Box<CallSpan>>,
     /// When the descriptor was closed.
     pub close_ns: Option<u64>,
 }

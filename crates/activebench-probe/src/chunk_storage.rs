@@ -25,6 +25,10 @@ const LEAST_SPOOLED_BYTES: u64 = 4 << 20;
 /// hangs for longer cuts the log, because memory must not grow.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
+/// Packed bytes that the records of tasks may take past the log's limit, beside an eighth of that limit: tens of
+/// thousands of tasks.
+const MOST_TASK_BYTES: u64 = 4 << 20;
+
 /// After this many bytes, the spooled data is written back and leaves the page cache, which belongs to the benchmark.
 const WRITE_BACK_BYTES: u64 = 1 << 20;
 
@@ -178,6 +182,16 @@ impl Log {
         let writer = self.writer.as_ref()?;
         (writer.progress.waiting_bytes.load(Ordering::Relaxed) > MOST_WAITING_BYTES)
             .then(|| "the run directory's file system stood still".to_owned())
+    }
+
+    /// Returns `true` if there is no space for the records of tasks either, which are kept past the limits.
+    pub(crate) fn is_overfull(&self) -> bool {
+        let with_tasks = |bytes: u64| bytes.saturating_add(bytes / 8 + MOST_TASK_BYTES);
+        let waiting_bytes =
+            self.writer.as_ref().map_or(0, |writer| writer.progress.waiting_bytes.load(Ordering::Relaxed));
+        self.account.packed_bytes >= with_tasks(self.account.limit_bytes)
+            || self.spool.is_none() && self.held_bytes >= with_tasks(self.memory_bytes)
+            || waiting_bytes > with_tasks(MOST_WAITING_BYTES)
     }
 
     /// Waits until all chunks are written. Returns the chunks that could not be written, with their offsets.

@@ -11,6 +11,8 @@ mod empty_programs;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+#[doc(hidden)]
+pub mod generated;
 mod hidden_completions;
 mod hooks;
 mod kept_records;

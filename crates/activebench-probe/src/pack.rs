@@ -9,6 +9,7 @@ use activebench_model::event::KernelClass;
 use activebench_probe_abi::decode::KernelEvent;
 use activebench_probe_abi::{Record, with_kernel_event};
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::compress_bound;
 
 /// Bytes of a word; records are `repr(C)` with 8-byte fields, so they are whole words.
 const WORD: usize = 8;
@@ -21,6 +22,7 @@ pub(crate) struct Packer {
     zstd: Compressor<'static>,
     planes: Vec<u8>,
     differences: Vec<u64>,
+    packed: Vec<u8>,
 }
 
 impl std::fmt::Debug for Packer {
@@ -33,7 +35,7 @@ impl Packer {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new() })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new(), packed: Vec::new() })
     }
 
     /// Packs whole records of a class.
@@ -61,7 +63,11 @@ impl Packer {
                 }
             }
         }
-        self.zstd.compress(&self.planes)
+        // It needs room for the worst case, and what is kept must not hold that room.
+        self.packed.clear();
+        self.packed.reserve(compress_bound(self.planes.len()));
+        self.zstd.compress_to_buffer(&self.planes, &mut self.packed)?;
+        Ok(self.packed.as_slice().to_vec())
     }
 }
 
@@ -165,6 +171,7 @@ mod tests {
             for (record_bytes, count) in [(96, 0), (96, 1), (96, 1000), (40, 77), (72, 3)] {
                 let bytes: Vec<u8> = (0..record_bytes * count).map(|_| random() as u8).collect();
                 let packed = packer.pack(class, &bytes, record_bytes).expect("packs");
+                assert_eq!(packed.len(), packed.capacity(), "what is kept takes no more room than is accounted for");
                 assert_eq!(unpack(class, &packed, record_bytes, bytes.len()).expect("unpacks"), bytes, "{class:?}");
             }
         }

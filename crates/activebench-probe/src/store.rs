@@ -214,6 +214,11 @@ impl RecordStore {
             cut.at_ns = cut.at_ns.min(add_up(&mut self.sums, class, payload));
             return;
         }
+        // A tool that begins processes without end must not make the log grow without end.
+        if self.cut.is_some() && !self.closing && self.log.is_overfull() {
+            store.dropped += count;
+            return;
+        }
         if store.open.capacity() == 0 {
             store.open.reserve_exact(CHUNK_BYTES + payload.len());
         }
@@ -440,6 +445,32 @@ mod tests {
         // A group without a call before it in its message.
         store.take(&[bytes_of(&header), bytes_of(&group), bytes_of(&call)].concat(), &live);
         assert_eq!(store.malformed(), 1);
+    }
+
+    #[test]
+    fn tasks_are_kept_past_the_limit_up_to_a_limit_of_their_own() {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let mut task: TaskRecord = unsafe { std::mem::zeroed() };
+        task.header = BatchHeader { record_class: KernelClass::Tasks as u32, count: 1 };
+        task.kind = 1;
+        let live = LiveFigures::default();
+        let mut store = store(1);
+        let mut made = 0_u64;
+        while store.dropped(KernelClass::Tasks) < 1000 {
+            // Numbers that do not pack.
+            made += 1;
+            task.at_ns = made.wrapping_mul(6_364_136_223_846_793_005) >> 8;
+            task.user_ns = task.at_ns.wrapping_mul(2_862_933_555_777_941_757);
+            store.take(bytes_of(&task), &live);
+        }
+        let packed_bytes = store.log().packed_bytes;
+        assert!((4 << 20..5 << 20).contains(&packed_bytes), "{packed_bytes} bytes");
+        assert_eq!(
+            store.received(KernelClass::Tasks) + store.dropped(KernelClass::Tasks),
+            made,
+            "all are accounted for"
+        );
+        assert_eq!(store.log().cut, None, "none of them is only counted");
     }
 
     #[test]

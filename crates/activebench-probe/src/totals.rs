@@ -99,3 +99,28 @@ fn entry<K: Copy + Eq + Hash, V>(table: &mut HashMap<K, V>, key: K, shared: K, n
     let key = if table.len() < MOST_ENTRIES || table.contains_key(&key) { key } else { shared };
     table.entry(key).or_insert_with(|| new(&key))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_go_on_past_what_32_bits_hold() {
+        // SAFETY: all zeroes is a value of every `Record`.
+        let mut call: CallRecord = unsafe { std::mem::zeroed() };
+        (call.op, call.file_kind, call.ino, call.s_dev, call.returned) = (Op::Pread as u16, 1, 7, 9, 1 << 30);
+        let mut sums = Sums::default();
+        sums.call(&call);
+        for sum in sums.calls.values_mut() {
+            sum.calls = u64::from(u32::MAX);
+        }
+        for hours in 1..=100 {
+            call.start_ns = hours * 3600 * 1_000_000_000;
+            call.end_ns = call.start_ns + 1;
+            assert_eq!(sums.call(&call), Some(call.start_ns));
+        }
+        let sum = &sums.totals().calls[0];
+        assert_eq!((sum.calls, sum.returned), (u64::from(u32::MAX) + 100, 101 << 30));
+        assert_eq!((sum.first_start_ns, sum.last_end_ns), (0, 360_000_000_000_001));
+    }
+}

@@ -82,8 +82,10 @@ fn covered_syncs(phase: &Phase, inside: f64) -> f64 {
         Err(_) => window.duration_ns() as f64,
     };
     let covered = |end_ns: u64| end_ns.saturating_sub(window.start_ns) as f64 <= counted_ns;
-    let after = phase.parts.iter().filter_map(|part| part.sync_after).filter(|sync| covered(sync.end_ns)).count();
-    let first = phase.parts.iter().filter_map(|part| part.sync_inside).filter(|sync| covered(sync.end_ns)).count();
+    let after =
+        phase.parts.iter().filter_map(|part| part.sync_after.as_ref()).filter(|sync| covered(sync.end_ns)).count();
+    let first =
+        phase.parts.iter().filter_map(|part| part.sync_inside.as_ref()).filter(|sync| covered(sync.end_ns)).count();
     let all_inside = if covered(window.end_ns) { inside } else { first as f64 };
     all_inside + after as f64
 }

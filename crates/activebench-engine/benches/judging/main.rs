@@ -19,12 +19,12 @@ use activebench_report::{FORMATS, Style};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
 use heap::Counting;
-use shapes::{Made, SHAPES};
+use shapes::{Made, SHAPES, Shape};
 
 #[global_allocator]
 static HEAP: Counting = Counting;
 
-/// Units of a shape at its smallest size where criterion measures it.
+/// Calls of a shape at its smallest size where criterion measures it.
 const SMALLEST: u64 = 1_000;
 /// Each shape is judged at its size times these.
 const FACTORS: [u64; 3] = [1, 2, 4];
@@ -36,6 +36,13 @@ struct Cost {
     judged: Duration,
     reported: Duration,
     peak_bytes: usize,
+}
+
+impl Shape {
+    /// Makes a run of about this many calls.
+    fn of_calls(&self, calls: u64) -> Made {
+        (self.make)((calls / self.calls_per_unit).max(1))
+    }
 }
 
 /// Judges a run and writes each of its reports.
@@ -62,7 +69,7 @@ fn print_table(calls: u64) {
     let selected = |name: &str| words.is_empty() || words.iter().any(|word| name == word.as_str());
     for shape in SHAPES.iter().filter(|shape| selected(shape.name)) {
         for factor in FACTORS {
-            let made = (shape.make)((calls * factor / shape.calls_per_unit).max(1));
+            let made = shape.of_calls(calls * factor);
             let cost = judge(&made);
             let all = made.events.len();
             println!(
@@ -84,7 +91,7 @@ fn measure(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(shape.name);
         group.sample_size(10).measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(200));
         for factor in FACTORS {
-            let made = (shape.make)(SMALLEST * factor);
+            let made = shape.of_calls(SMALLEST * factor);
             let peak_bytes = judge(&made).peak_bytes;
             println!("{}/{}: peak {} KiB", shape.name, SMALLEST * factor, peak_bytes >> 10);
             group.throughput(Throughput::Elements(made.events.len()));

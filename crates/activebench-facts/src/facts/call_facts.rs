@@ -280,9 +280,10 @@ impl View<'_> {
 
     fn mappings(&self) -> u64 {
         // Two parts can belong to one pass: its mappings count once.
+        let maps = |pass: &&Pass| pass.steps.iter().any(|step| step.kind == StepKind::Map);
         let mut passes: Vec<&Pass> = Vec::new();
         for part in &self.phase.parts {
-            passes.extend(self.index.passes_at(part, part.start_ns));
+            passes.extend(self.index.passes_at(part, part.start_ns).filter(maps));
         }
         passes.sort_unstable_by_key(|pass| std::ptr::from_ref(*pass));
         passes.dedup_by_key(|pass| std::ptr::from_ref(*pass));

@@ -1,11 +1,9 @@
 //! The threads' times between two moments, from running totals that are known only at some moments.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::Task;
 use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
 
-use super::span_index::SpanIndex;
+use super::span_index::KeyedSpans;
 
 /// Largest error of a figure that still counts as complete, as a share of the time considered.
 pub(super) const NEAR_ENOUGH: f64 = 0.01;
@@ -27,7 +25,7 @@ struct Point {
 pub(super) struct Cuts {
     threads: Vec<ThreadCuts>,
     /// Lives of each thread id, which several threads can have had, by their numbers in `threads`.
-    by_tid: HashMap<u32, SpanIndex>,
+    by_tid: KeyedSpans<u32>,
 }
 
 /// The totals of threads after the last record was read.
@@ -64,7 +62,7 @@ impl Cuts {
     pub(super) fn new(tasks: &[Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
         let life =
             |(number, task): (usize, &Task)| (task.tid, (task.start_ns, task.end_ns.unwrap_or(u64::MAX), number));
-        let by_tid = SpanIndex::by_key(tasks.iter().enumerate().map(life));
+        let by_tid = KeyedSpans::new(tasks.iter().enumerate().map(life));
         let thread =
             |task: &Task| ThreadCuts { born_ns: task.start_ns, moments: Vec::new(), stretches: Vec::new(), merged: 0 };
         let mut cuts = Self { threads: tasks.iter().map(thread).collect(), by_tid };
@@ -94,7 +92,7 @@ impl Cuts {
 
     /// Returns the thread that had an id at some time.
     pub(super) fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
-        self.by_tid.get(&tid)?.overlapping(at_ns, at_ns).next()
+        self.by_tid.overlapping(tid, at_ns, at_ns).next()
     }
 
     /// Processes a record of totals.

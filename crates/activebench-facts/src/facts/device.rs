@@ -15,7 +15,7 @@ use super::depth::QueueDepth;
 use super::intervals::Intervals;
 use super::latency::Latencies;
 use super::rate_in_fifths::Fifths;
-use super::span_index::SpanIndex;
+use super::span_index::{KeyedSpans, SpanIndex};
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Which events count for one phase.
@@ -269,14 +269,14 @@ pub(super) fn read(
     own_files: &HashSet<FileId>,
 ) -> Result<Vec<DeviceSeen>, Unreadable> {
     let spans = plans.iter().enumerate().map(|(number, plan)| (plan.window.start_ns, plan.last_of_any_file(), number));
-    let index = SpanIndex::new(spans.collect());
+    let index = SpanIndex::new(spans);
     // Behind them only the data of the phase's own files counts: there may be thousands of phases whose data was never
     // made durable.
     let later = plans.iter().enumerate().flat_map(|(number, plan)| {
         let of_file = move |(file, of): (&FileId, &FilePlan)| (*file, (plan.last_of_any_file(), of.durable_ns, number));
         plan.files.iter().map(of_file).filter(|(_, (from_ns, until_ns, _))| from_ns < until_ns)
     });
-    let later = SpanIndex::by_key(later);
+    let later = KeyedSpans::new(later);
     let mut phases: Vec<Counting> = plans.into_iter().map(Counting::new).collect();
     let mut requests = Requests::default();
     let mut seen = Seen::default();
@@ -290,8 +290,7 @@ pub(super) fn read(
                 _ => event.latency_ns,
             };
             let begun_ns = event.at_ns.saturating_sub(latency_ns);
-            let later = event.file.and_then(|file| later.get(&file)).into_iter();
-            let later = later.flat_map(|spans| spans.overlapping(begun_ns, event.at_ns));
+            let later = event.file.into_iter().flat_map(|file| later.overlapping(file, begun_ns, event.at_ns));
             let later = later.filter(|number| begun_ns > phases[*number].plan.last_of_any_file());
             let later: Vec<usize> = later.collect();
             for number in index.overlapping(begun_ns, event.at_ns).chain(later) {

@@ -7,89 +7,86 @@ use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, open_bits};
 use activebench_model::phase::{Part, Phase};
 
-use super::span_index::SpanIndex;
+use super::grouped::Grouped;
+use super::span_index::KeyedSpans;
 
-/// Passes and deletions by file.
-pub(super) struct Index<'a> {
-    /// Opens of each file, ascending.
-    opens: HashMap<FileId, Vec<u64>>,
-    /// Writes to each file, and opens that truncate it, each with its pass, ascending.
-    changes: HashMap<FileId, Vec<(u64, &'a Pass)>>,
-    descriptors: HashMap<(FileId, u32, i32), Descriptor<'a>>,
+/// The activity by file and by descriptor. It serves all facts, profiles and timelines of a run.
+pub struct Index<'a> {
+    passes: &'a [Pass],
+    /// Opens of each file.
+    opens: Grouped<FileId, u64>,
+    /// Writes to each file, and opens that truncate it, each with the number of its pass.
+    changes: Grouped<FileId, (u64, u32)>,
+    /// The passes of each descriptor from open to close, by their numbers: it may have been opened many times.
+    descriptors: KeyedSpans<Descriptor>,
+    /// Lowest offset and highest end of the writes through each descriptor, by its number.
+    written: Vec<(u64, u64)>,
+    /// The steps of the descriptors that another thread used than the first of their process, by their places in `steps`.
+    running: KeyedSpans<Descriptor>,
+    steps: Vec<&'a Step>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks: &'a [Task],
-    tasks_by_tid: HashMap<u32, Vec<&'a Task>>,
+    tasks_by_tid: Grouped<u32, &'a Task>,
 }
 
-/// What a process did with a file through one descriptor number, which may have been opened many times.
-#[derive(Default)]
-struct Descriptor<'a> {
-    passes: Vec<&'a Pass>,
-    /// Spans from open to close, by the numbers of `passes`.
-    open: SpanIndex,
-    steps: Vec<&'a Step>,
-    /// Spans of the steps, by the numbers of `steps`.
-    running: SpanIndex,
-    /// Lowest offset and highest end of the writes.
-    written: (u64, u64),
-}
+/// A file, and a descriptor of a process for it.
+type Descriptor = (FileId, u32, i32);
 
-impl<'a> Descriptor<'a> {
-    fn of(mut passes: Vec<&'a Pass>) -> Self {
-        passes.shrink_to_fit();
-        let open = passes.iter().enumerate().map(|(number, pass)| {
-            let opened_ns = pass.open.map_or(0, |open| open.start_ns);
-            (opened_ns, pass.close.map_or(u64::MAX, |close| close.end_ns), number)
-        });
-        let open = SpanIndex::new(open.collect());
-        let mut steps = Vec::with_capacity(passes.iter().map(|pass| pass.steps.len()).sum());
-        steps.extend(passes.iter().flat_map(|pass| &pass.steps));
-        let running = steps.iter().enumerate().map(|(number, step)| (step.start_ns, step.last_end_ns, number));
-        let running = SpanIndex::new(running.collect());
-        let writes = || steps.iter().filter(|step| step.kind == StepKind::Write);
-        let lowest = writes().filter_map(|step| u64::try_from(step.min_offset).ok()).min();
-        let highest = writes().filter_map(|step| u64::try_from(step.max_offset).ok()).max();
-        let written = (lowest.unwrap_or(0), highest.unwrap_or(0));
-        Self { passes, open, steps, running, written }
-    }
+fn descriptor_of(pass: &Pass) -> Descriptor {
+    (pass.file, pass.tgid, pass.fd)
 }
 
 impl<'a> Index<'a> {
     /// Creates the index of the phases' files. A run may have a million others.
-    pub(super) fn new(activity: &'a Activity, phases: &[Phase]) -> Self {
+    pub fn new(activity: &'a Activity, phases: &[Phase]) -> Self {
         let own: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
         let names: HashMap<&str, Vec<FileId>> = files_by_name(activity, &own);
         // A name may have been that of other files too.
         let related: HashSet<FileId> = names.values().flatten().chain(&own).copied().collect();
-        let mut passes: HashMap<FileId, Vec<&Pass>> = HashMap::new();
-        for pass in activity.passes.iter().filter(|pass| related.contains(&pass.file)) {
-            passes.entry(pass.file).or_default().push(pass);
-        }
-        let mut by_descriptor: HashMap<_, Vec<&Pass>> = HashMap::new();
-        for pass in activity.passes.iter().filter(|pass| own.contains(&pass.file)) {
-            by_descriptor.entry((pass.file, pass.tgid, pass.fd)).or_default().push(pass);
-        }
-        let descriptors = by_descriptor.into_iter().map(|(key, passes)| (key, Descriptor::of(passes))).collect();
-        let mut tasks_by_tid: HashMap<u32, Vec<&Task>> = HashMap::new();
-        for task in &activity.tasks {
-            tasks_by_tid.entry(task.tid).or_default().push(task);
-        }
-        let deletions = deletions(activity, &names, &passes);
-        passes.retain(|file, _| own.contains(file));
-        let opens = passes.iter().map(|(file, passes)| {
-            let opened = passes.iter().filter_map(|pass| pass.open);
-            let mut opens: Vec<u64> = opened.map(|open| open.start_ns).collect();
-            opens.sort_unstable();
-            (*file, opens)
+        let deletions = deletions(activity, &names, &related);
+        let numbered = || (0_u32..).zip(&activity.passes).filter(|(_, pass)| own.contains(&pass.file));
+        let opened = numbered().filter_map(|(_, pass)| Some((pass.file, pass.open?.start_ns)));
+        let changes =
+            numbered().flat_map(|(number, pass)| changes(pass).map(move |at_ns| (pass.file, (at_ns, number))));
+        let spans = numbered().map(|(number, pass)| {
+            let opened_ns = pass.open.map_or(0, |open| open.start_ns);
+            let closed_ns = pass.close.map_or(u64::MAX, |close| close.end_ns);
+            (descriptor_of(pass), (opened_ns, closed_ns, number as usize))
         });
-        let opens = opens.collect();
-        let changes = passes.into_iter().map(|(file, passes)| (file, changes(&passes))).collect();
-        Self { opens, changes, descriptors, deletions, tasks: &activity.tasks, tasks_by_tid }
+        let descriptors = KeyedSpans::new(spans);
+        let mut written = vec![(u64::MAX, 0); descriptors.len()];
+        let mut have_others = vec![false; descriptors.len()];
+        for (_, pass) in numbered() {
+            let Some(number) = descriptors.number(&descriptor_of(pass)) else { continue };
+            let (lowest, highest) = &mut written[number];
+            for step in pass.steps.iter().filter(|step| step.kind == StepKind::Write) {
+                *lowest = u64::try_from(step.min_offset).map_or(*lowest, |offset| offset.min(*lowest));
+                *highest = u64::try_from(step.max_offset).map_or(*highest, |offset| offset.max(*highest));
+            }
+            have_others[number] |= pass.steps.iter().any(|step| step.tids != [pass.tgid]);
+        }
+        let has_others = |pass: &Pass| descriptors.number(&descriptor_of(pass)).is_some_and(|of| have_others[of]);
+        let by_others = || numbered().map(|(_, pass)| pass).filter(|pass| has_others(pass));
+        let steps: Vec<&Step> = by_others().flat_map(|pass| &pass.steps).collect();
+        let keys = by_others().flat_map(|pass| pass.steps.iter().map(move |_| descriptor_of(pass)));
+        let spans = steps.iter().enumerate().map(|(place, step)| (step.start_ns, step.last_end_ns, place));
+        Self {
+            passes: &activity.passes,
+            opens: Grouped::new(opened, |at_ns| *at_ns),
+            changes: Grouped::new(changes, |(at_ns, _)| *at_ns),
+            running: KeyedSpans::new(keys.zip(spans)),
+            descriptors,
+            written,
+            steps,
+            deletions,
+            tasks: &activity.tasks,
+            tasks_by_tid: Grouped::new(activity.tasks.iter().map(|task| (task.tid, task)), |_| ()),
+        }
     }
 
     /// Returns the tasks that had a number, one after the other: numbers are given again.
     pub(super) fn tasks_of(&self, tid: u32) -> &[&'a Task] {
-        self.tasks_by_tid.get(&tid).map_or(&[], Vec::as_slice)
+        self.tasks_by_tid.get(&tid)
     }
 
     /// Returns the threads of a process that lived inside a span, ascending.
@@ -105,36 +102,40 @@ impl<'a> Index<'a> {
 
     /// Returns the first time, from a time on, at which a file was opened.
     pub(super) fn opened_from(&self, file: FileId, from_ns: u64) -> Option<u64> {
-        let opens = self.opens.get(&file)?;
+        let opens = self.opens.get(&file);
         opens.get(opens.partition_point(|at_ns| *at_ns < from_ns)).copied()
     }
 
     /// Returns the writes to a file and the opens that truncate it, from a time on, in order, each with its pass.
     pub(super) fn changes_from(&self, file: FileId, from_ns: u64) -> impl Iterator<Item = (u64, &'a Pass)> {
-        let changes = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
-        changes[changes.partition_point(|(at_ns, _)| *at_ns < from_ns)..].iter().copied()
-    }
-
-    fn descriptor(&self, part: &Part) -> Option<&Descriptor<'a>> {
-        self.descriptors.get(&(part.file, part.tgid, part.fd))
+        let changes = self.changes.get(&file);
+        let changes = changes[changes.partition_point(|(at_ns, _)| *at_ns < from_ns)..].iter();
+        changes.map(|(at_ns, pass)| (*at_ns, &self.passes[*pass as usize]))
     }
 
     /// Returns the passes of a part's descriptor over its file that were open at a time, in any order.
     pub(super) fn passes_at(&self, part: &Part, at_ns: u64) -> impl Iterator<Item = &'a Pass> {
-        let open = |of: &'_ Descriptor<'a>| of.open.overlapping(at_ns, at_ns).map(|pass| of.passes[pass]).collect();
-        self.descriptor(part).map_or_else(Vec::new, open).into_iter()
+        let open = self.descriptors.overlapping((part.file, part.tgid, part.fd), at_ns, at_ns);
+        open.map(|pass| &self.passes[pass])
     }
 
-    /// Returns the steps of a part's descriptor over its file that overlap a span, in any order.
-    pub(super) fn steps_between(&self, part: &Part, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Step> {
-        let inside =
-            |of: &'_ Descriptor<'a>| of.running.overlapping(from_ns, to_ns).map(|step| of.steps[step]).collect();
-        self.descriptor(part).map_or_else(Vec::new, inside).into_iter()
+    /// Returns the threads whose calls on a part's descriptor over its file overlap a span, ascending; the first thread
+    /// of its process where there are none.
+    pub(super) fn threads_between(&self, part: &Part, from_ns: u64, to_ns: u64) -> Vec<u32> {
+        let inside = self.running.overlapping((part.file, part.tgid, part.fd), from_ns, to_ns);
+        let mut tids: Vec<u32> = inside.flat_map(|step| &self.steps[step].tids).copied().collect();
+        tids.sort_unstable();
+        tids.dedup();
+        if tids.is_empty() {
+            tids.push(part.tgid);
+        }
+        tids
     }
 
     /// Returns the range that the passes of a part's descriptor wrote in its file: lowest offset and highest end.
     pub(super) fn written_range(&self, part: &Part) -> (u64, u64) {
-        self.descriptor(part).map_or((0, 0), |of| of.written)
+        let written = self.descriptors.number(&(part.file, part.tgid, part.fd)).map(|number| self.written[number]);
+        written.map_or((0, 0), |(lowest, highest)| (if lowest == u64::MAX { 0 } else { lowest }, highest))
     }
 
     /// Returns the times at which names of a file were deleted, ascending.
@@ -143,18 +144,11 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Returns the writes of some passes and those of their opens that truncate, in order.
-fn changes<'a>(passes: &[&'a Pass]) -> Vec<(u64, &'a Pass)> {
-    let of_pass = |pass: &&'a Pass| {
-        let pass = *pass;
-        let truncated = pass.open.filter(|_| pass.open_flags & open_bits::TRUNCATE != 0).map(|open| open.start_ns);
-        let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
-        truncated.into_iter().chain(written).map(move |at_ns| (at_ns, pass))
-    };
-    let mut changes: Vec<(u64, &Pass)> = passes.iter().flat_map(of_pass).collect();
-    changes.shrink_to_fit();
-    changes.sort_by_key(|(at_ns, _)| *at_ns);
-    changes
+/// Returns the times of a pass's writes, and that of its open if it truncates the file.
+fn changes(pass: &Pass) -> impl Iterator<Item = u64> {
+    let truncated = pass.open.filter(|_| pass.open_flags & open_bits::TRUNCATE != 0).map(|open| open.start_ns);
+    let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write).map(|step| step.start_ns);
+    truncated.into_iter().chain(written)
 }
 
 /// Returns the names that some files had, each with all files that had it.
@@ -175,8 +169,13 @@ fn files_by_name<'a>(activity: &'a Activity, own: &HashSet<FileId>) -> HashMap<&
 fn deletions(
     activity: &Activity,
     by_name: &HashMap<&str, Vec<FileId>>,
-    passes: &HashMap<FileId, Vec<&Pass>>,
+    related: &HashSet<FileId>,
 ) -> HashMap<FileId, Vec<u64>> {
+    if activity.unlinks.is_empty() {
+        return HashMap::new();
+    }
+    let passes = activity.passes.iter().filter(|pass| related.contains(&pass.file));
+    let opened = Grouped::new(passes.filter_map(|pass| Some((pass.file, pass.open?.start_ns))), |_| ());
     // The opens of each deleted name's files: one name may have been that of many files.
     let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::new();
     let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::new();
@@ -184,9 +183,8 @@ fn deletions(
         let (name, at_ns) = (unlink.name.as_str(), unlink.span.start_ns);
         let Some(files) = by_name.get(name) else { continue };
         let opens = opens.entry(name).or_insert_with(|| {
-            let passes = files.iter().flat_map(|file| passes.get(file).into_iter().flatten());
-            let mut opens: Vec<(u64, FileId)> =
-                passes.filter_map(|pass| Some((pass.open?.start_ns, pass.file))).collect();
+            let opened = files.iter().flat_map(|file| opened.get(file).iter().map(|at_ns| (*at_ns, *file)));
+            let mut opens: Vec<(u64, FileId)> = opened.collect();
             opens.sort_unstable();
             opens
         });

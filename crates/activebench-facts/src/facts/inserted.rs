@@ -7,8 +7,9 @@ use activebench_model::call::FileId;
 use activebench_model::log::Totals;
 use activebench_model::phase::{Part, Phase};
 
+use super::grouped::Grouped;
 use super::index::Index;
-use super::span_index::SpanIndex;
+use super::span_index::KeyedSpans;
 use super::windows::end_of;
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -34,7 +35,7 @@ pub(super) fn read(
     phases: &[Phase],
     totals: &Totals,
 ) -> Result<(Vec<Inserted>, u64), Unreadable> {
-    let ends = ends(phases);
+    let ends = Ends::new(phases);
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };
@@ -46,7 +47,7 @@ pub(super) fn read(
         }
         spans.extend(begins.into_iter().map(|(file, from_ns)| (file, (from_ns, window.end_ns, number))));
     }
-    let spans = SpanIndex::by_key(spans);
+    let spans = KeyedSpans::new(spans);
     let processes = |phase: &Phase| phase.parts.iter().map(|part| part.tgid).collect::<HashSet<u32>>();
     let processes: Vec<HashSet<u32>> = phases.iter().map(processes).collect();
     let mut inserted = vec![Inserted::default(); phases.len()];
@@ -54,10 +55,9 @@ pub(super) fn read(
     for batch in source.cache() {
         for event in &batch? {
             in_run += event.bytes;
-            let Some(spans) = spans.get(&event.file) else { continue };
-            let known = event.in_tree
-                && spans.overlapping(event.at_ns, event.at_ns).any(|phase| processes[phase].contains(&event.tgid));
-            for phase in spans.overlapping(event.at_ns, event.at_ns) {
+            let at_once = || spans.overlapping(event.file, event.at_ns, event.at_ns);
+            let known = event.in_tree && at_once().any(|phase| processes[phase].contains(&event.tgid));
+            for phase in at_once() {
                 inserted[phase].all += event.bytes;
                 let in_window = phases[phase].window.is_some_and(|window| window.contains(event.at_ns));
                 if in_window && event.in_tree && processes[phase].contains(&event.tgid) {
@@ -77,7 +77,7 @@ pub(super) fn read(
 pub(super) struct SharedProcesses<'a> {
     parts: Vec<(usize, &'a Part)>,
     /// The windows of their phases, by the numbers of `parts`.
-    windows: HashMap<(u32, FileId), SpanIndex>,
+    windows: KeyedSpans<(u32, FileId)>,
 }
 
 impl<'a> SharedProcesses<'a> {
@@ -89,7 +89,7 @@ impl<'a> SharedProcesses<'a> {
             let window = phases[*phase].window?;
             Some(((part.tgid, part.file), (window.start_ns, window.end_ns, number)))
         });
-        Self { windows: SpanIndex::by_key(windows), parts }
+        Self { windows: KeyedSpans::new(windows), parts }
     }
 
     /// Returns `true` when threads of one process read one file at the same time for this phase and for others. Then
@@ -101,8 +101,7 @@ impl<'a> SharedProcesses<'a> {
             other.is_some_and(|other| other.start_ns < window.end_ns && window.start_ns < other.end_ns)
         };
         phases[number].parts.iter().filter(|part| !part.tids.is_empty()).any(|part| {
-            let at_once = self.windows.get(&(part.tgid, part.file)).into_iter();
-            let at_once = at_once.flat_map(|windows| windows.overlapping(window.start_ns, window.end_ns));
+            let at_once = self.windows.overlapping((part.tgid, part.file), window.start_ns, window.end_ns);
             let mut others = at_once.map(|other| self.parts[other]).filter(|(phase, _)| *phase != number);
             others.any(|(phase, other)| overlaps(phase) && part.tids.iter().all(|tid| !other.tids.contains(tid)))
         })
@@ -112,7 +111,7 @@ impl<'a> SharedProcesses<'a> {
 /// Returns the time from which insertions belong to a part's pass: its open, or the end of its earlier
 /// data calls. An earlier write on the same descriptor filled the cache too, but not for
 /// this part's reads.
-fn pass_begin(index: &Index<'_>, ends: &HashMap<Descriptor, Ends>, own: usize, part: &Part) -> u64 {
+fn pass_begin(index: &Index<'_>, ends: &Ends, own: usize, part: &Part) -> u64 {
     let open_then = index.passes_at(part, part.start_ns);
     let Some(pass) = open_then.max_by_key(|pass| pass.open.map(|open| open.start_ns)) else {
         return part.start_ns;
@@ -121,7 +120,7 @@ fn pass_begin(index: &Index<'_>, ends: &HashMap<Descriptor, Ends>, own: usize, p
     let before = |end_ns: &u64| *end_ns <= part.start_ns;
     let steps = pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write));
     let steps = steps.map(|step| step.last_end_ns);
-    let of_others = ends.get(&descriptor(part)).and_then(|ends| ends.last_of_others(own, part.start_ns));
+    let of_others = ends.last_of_others(&descriptor(part), own, part.start_ns);
     steps.filter(before).chain(of_others).fold(opened_ns, u64::max)
 }
 
@@ -132,42 +131,47 @@ fn descriptor(part: &Part) -> Descriptor {
     (part.file, part.tgid, part.fd)
 }
 
-/// The ends of all parts of a descriptor, which may be many parts of many phases.
+/// The ends of all parts by descriptor; one may have many parts of many phases.
 struct Ends {
     /// `(end, phase)`, ascending.
-    sorted: Vec<(u64, usize)>,
-    /// For each of them the index of the last one before it that belongs to another phase.
-    another: Vec<Option<usize>>,
-}
-
-fn ends(phases: &[Phase]) -> HashMap<Descriptor, Ends> {
-    let mut grouped: HashMap<Descriptor, Vec<(u64, usize)>> = HashMap::new();
-    for (number, phase) in phases.iter().enumerate() {
-        for part in &phase.parts {
-            grouped.entry(descriptor(part)).or_default().push((end_of(part).max(part.last_data_ns), number));
-        }
-    }
-    grouped.into_iter().map(|(descriptor, ends)| (descriptor, Ends::of(ends))).collect()
+    sorted: Grouped<Descriptor, (u64, usize)>,
+    /// For each of them the place of the last one before it that belongs to another phase.
+    another: Vec<Option<u32>>,
 }
 
 impl Ends {
-    fn of(mut sorted: Vec<(u64, usize)>) -> Self {
-        sorted.sort_unstable();
-        let mut another: Vec<Option<usize>> = Vec::with_capacity(sorted.len());
-        for (index, (_, phase)) in sorted.iter().enumerate() {
-            another.push(match index.checked_sub(1) {
-                Some(before) if sorted[before].1 == *phase => another[before],
-                before => before,
-            });
+    fn new(phases: &[Phase]) -> Self {
+        let of_phase = |(number, phase): (usize, &'_ Phase)| {
+            let ends = phase.parts.iter().map(|part| (descriptor(part), end_of(part).max(part.last_data_ns)));
+            ends.map(|(of, end_ns)| (of, (end_ns, number))).collect::<Vec<_>>()
+        };
+        Self::of(phases.iter().enumerate().flat_map(of_phase))
+    }
+
+    fn of(ends: impl IntoIterator<Item = (Descriptor, (u64, usize))>) -> Self {
+        let sorted = Grouped::new(ends, |end| *end);
+        let values = sorted.values();
+        let mut another: Vec<Option<u32>> = Vec::with_capacity(values.len());
+        for places in (0..sorted.len()).map(|number| sorted.places(number)) {
+            let first = places.start;
+            for place in places {
+                another.push(match place.checked_sub(1).filter(|before| *before >= first) {
+                    Some(before) if values[before].1 == values[place].1 => another[before],
+                    before => before.and_then(|before| u32::try_from(before).ok()),
+                });
+            }
         }
         Self { sorted, another }
     }
 
-    /// Returns the last end of another phase's part that is not after a time.
-    fn last_of_others(&self, own: usize, until_ns: u64) -> Option<u64> {
-        let last = self.sorted.partition_point(|(end_ns, _)| *end_ns <= until_ns).checked_sub(1)?;
-        let found = if self.sorted[last].1 == own { self.another[last]? } else { last };
-        Some(self.sorted[found].0)
+    /// Returns the last end of another phase's part on a descriptor that is not after a time.
+    fn last_of_others(&self, of: &Descriptor, own: usize, until_ns: u64) -> Option<u64> {
+        let values = self.sorted.values();
+        let places = self.sorted.places(self.sorted.number(of)?);
+        let ended = values[places.clone()].partition_point(|(end_ns, _)| *end_ns <= until_ns);
+        let last = places.start + ended.checked_sub(1)?;
+        let found = if values[last].1 == own { self.another[last]? as usize } else { last };
+        Some(values[found].0)
     }
 }
 
@@ -177,11 +181,14 @@ mod tests {
 
     #[test]
     fn the_last_end_of_another_phase_is_found() {
-        let ends = Ends::of(vec![(40, 1), (10, 0), (30, 1), (20, 1), (50, 0)]);
+        let of = (FileId { s_dev: 1, ino: 2 }, 3, 4);
+        let other = (FileId { s_dev: 1, ino: 2 }, 3, 5);
+        let ends = [(other, (5, 7)), (of, (40, 1)), (of, (10, 0)), (of, (30, 1)), (of, (20, 1)), (of, (50, 0))];
+        let ends = Ends::of(ends);
         for (own, until_ns, expected) in
             [(1, 45, Some(10)), (1, 60, Some(50)), (0, 60, Some(40)), (0, 25, Some(20)), (1, 9, None), (0, 15, None)]
         {
-            assert_eq!(ends.last_of_others(own, until_ns), expected, "{own} until {until_ns}");
+            assert_eq!(ends.last_of_others(&of, own, until_ns), expected, "{own} until {until_ns}");
         }
     }
 }

@@ -70,8 +70,7 @@ impl CallFamily for NameTally {
         if self.spans.is_empty() {
             return;
         }
-        let Some(index) = self.by_process.get(call.tgid) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
+        for number in self.by_process.next_overlapping(call.tgid, call.start_ns, call.end_ns) {
             let span = &self.spans[number];
             let inside = call.start_ns >= span.start_ns && call.end_ns <= span.end_ns;
             let own = span.tids.is_empty() || span.tids.contains(&call.tid);

@@ -10,11 +10,11 @@ use activebench_model::units::Quantity;
 use super::call_family::CallFamily;
 use super::part_index::PartIndex;
 use super::record_losses::{CALLS_HOOK, Gap};
-use super::span_index::SpanIndex;
+use super::span_index::KeyedSpans;
 
 /// Bytes of other phases, updated with every call. A call on a file that no phases share costs one look-up.
 pub(super) struct SharedBytes {
-    by_file: HashMap<FileId, SpanIndex>,
+    by_file: KeyedSpans<FileId>,
     /// Whose calls each phase that shares files makes.
     own: Vec<Calls>,
     windows: Vec<Option<Window>>,
@@ -30,7 +30,7 @@ impl SharedBytes {
             let window = phase.window?;
             Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
         });
-        let mut by_file = SpanIndex::by_key(spans.flatten());
+        let mut by_file = KeyedSpans::new(spans.flatten());
         let mut moved = vec![None; phases.len()];
         let mut own = Vec::with_capacity(phases.len());
         let mut shared: HashSet<FileId> = HashSet::new();
@@ -43,8 +43,7 @@ impl SharedBytes {
             // The two directions of a mix have the same parts and share nothing with others.
             let same = |other: &usize| phases[*other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
             for file in files(phase) {
-                let at_once =
-                    by_file.get(&file).into_iter().flat_map(|of| of.overlapping(window.start_ns, window.end_ns));
+                let at_once = by_file.overlapping(file, window.start_ns, window.end_ns);
                 if at_once.filter(|other| *other != number).any(|other| !same(&other)) {
                     moved[number] = Some((0, 0));
                     shared.insert(file);
@@ -52,7 +51,7 @@ impl SharedBytes {
             }
             own.push(if moved[number].is_some() { Calls::of(phase) } else { Calls::default() });
         }
-        by_file.retain(|file, _| shared.contains(file));
+        by_file.retain_keys(|file| shared.contains(file));
         Self { by_file, own, windows: phases.iter().map(|phase| phase.window).collect(), moved }
     }
 }
@@ -99,9 +98,9 @@ impl CallFamily for SharedBytes {
         if self.by_file.is_empty() || !call.op.is_data() {
             return;
         }
-        let Some(index) = call.file.and_then(|file| self.by_file.get(&file)) else { return };
+        let Some(file) = call.file else { return };
         let bytes = u64::try_from(call.returned).unwrap_or(0);
-        for number in index.overlapping(call.start_ns, call.end_ns) {
+        for number in self.by_file.overlapping(file, call.start_ns, call.end_ns) {
             // The bytes of a call across the window's edge may have passed the device outside the window.
             let inside = self.windows[number]
                 .is_some_and(|window| call.start_ns >= window.start_ns && call.end_ns <= window.end_ns);

@@ -1,78 +1,102 @@
 //! Finds the spans that overlap a time among thousands of spans.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Numbered spans, sorted by start.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SpanIndex {
-    spans: Vec<(u64, u64, usize)>,
-    /// Latest end of the spans up to and including this one; empty where that is each span's own end.
-    reach: Vec<u64>,
-}
+use super::grouped::Grouped;
 
-impl SpanIndex {
-    /// Creates an index of spans `(start, end, number)` in any order.
-    pub(super) fn new(mut spans: Vec<(u64, u64, usize)>) -> Self {
-        spans.sort_unstable();
-        spans.shrink_to_fit();
-        let reach = spans.iter().scan(0, |latest, (_, end, _)| {
-            *latest = (*latest).max(*end);
-            Some(*latest)
-        });
-        let reach = if spans.is_sorted_by_key(|(_, end, _)| *end) { Vec::new() } else { reach.collect() };
-        Self { spans, reach }
-    }
-
-    /// Creates indexes of spans `(start, end, number)`, one per key.
-    pub(super) fn by_key<K: Eq + Hash>(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> HashMap<K, Self> {
-        let mut grouped: HashMap<K, Vec<(u64, u64, usize)>> = HashMap::new();
-        for (key, span) in spans {
-            grouped.entry(key).or_default().push(span);
-        }
-        grouped.into_iter().map(|(key, spans)| (key, Self::new(spans))).collect()
-    }
-
-    /// Returns the numbers of the spans that share at least one point with `start..=end`.
-    pub(super) fn overlapping(&self, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
-        let begun = self.spans.partition_point(|(start, ..)| *start <= end_ns);
-        (0..begun)
-            .rev()
-            .take_while(move |index| self.reach.get(*index).unwrap_or(&self.spans[*index].1) >= &start_ns)
-            .map(|index| self.spans[index])
-            .filter(move |(_, end, _)| *end >= start_ns)
-            .map(|(.., number)| number)
-    }
-}
-
-/// Indexes of spans by key, for calls of which consecutive ones mostly have the same key.
+/// Numbered spans by key. 16 bytes each where they come in order.
 #[derive(Clone, Debug)]
 pub(super) struct KeyedSpans<K> {
-    indexes: Vec<SpanIndex>,
-    numbers: HashMap<K, usize>,
+    spans: Grouped<K, (u64, u64)>,
+    /// The spans' numbers; empty where each span's number is its place.
+    numbers: Vec<usize>,
+    /// Latest end of the spans of a key up to and including this one; empty where that is each span's own end.
+    reach: Vec<u64>,
     /// The key of the last look-up: hashing it again costs more than the rest of a look-up.
     last: Option<(K, Option<usize>)>,
 }
 
 impl<K: Copy + Eq + Hash> KeyedSpans<K> {
-    /// Creates the indexes from spans `(start, end, number)` with their keys.
+    /// Creates the index of spans `(start, end, number)` with their keys, in any order.
     pub(super) fn new(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> Self {
-        let (mut indexes, mut numbers) = (Vec::new(), HashMap::new());
-        for (key, index) in SpanIndex::by_key(spans) {
-            numbers.insert(key, indexes.len());
-            indexes.push(index);
+        let spans = Grouped::new(spans, |span| *span);
+        let mut reach = Vec::new();
+        let of_keys = || (0..spans.len()).map(|key| &spans.values()[spans.places(key)]);
+        if !of_keys().all(|of_key| of_key.is_sorted_by_key(|(_, end, _)| *end)) {
+            for of_key in of_keys() {
+                let mut latest = 0;
+                reach.extend(of_key.iter().map(|(_, end, _)| {
+                    latest = latest.max(*end);
+                    latest
+                }));
+            }
         }
-        Self { indexes, numbers, last: None }
+        let are_places = spans.values().iter().enumerate().all(|(place, (.., number))| *number == place);
+        let numbers = if are_places { Vec::new() } else { spans.values().iter().map(|(.., number)| *number).collect() };
+        Self { spans: spans.map(|(start, end, _)| (start, end)), numbers, reach, last: None }
     }
 
-    /// Returns the spans of a key, if it has any.
-    pub(super) fn get(&mut self, key: K) -> Option<&SpanIndex> {
+    /// Returns the number of a key, if it has spans. Keys are numbered in the order in which they came.
+    pub(super) fn number(&self, key: &K) -> Option<usize> {
+        self.spans.number(key)
+    }
+
+    /// Returns `true` if no key is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Returns the number of keys.
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Forgets the keys that are not selected. Their spans stay.
+    pub(super) fn retain_keys(&mut self, selected: impl FnMut(&K) -> bool) {
+        self.last = None;
+        self.spans.retain_keys(selected);
+    }
+
+    /// Returns the numbers of the spans of a key that share at least one point with `start..=end`.
+    pub(super) fn overlapping(&self, key: K, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
+        self.overlapping_of(self.number(&key), start_ns, end_ns)
+    }
+
+    /// As [`KeyedSpans::overlapping`], for calls of which consecutive ones mostly have the same key.
+    pub(super) fn next_overlapping(&mut self, key: K, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
         let number = match self.last {
             Some((last, number)) if last == key => number,
-            _ => self.numbers.get(&key).copied(),
+            _ => self.number(&key),
         };
         self.last = Some((key, number));
-        number.map(|number| &self.indexes[number])
+        self.overlapping_of(number, start_ns, end_ns)
+    }
+
+    fn overlapping_of(&self, number: Option<usize>, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
+        let spans = self.spans.values();
+        let places = number.map_or(0..0, |number| self.spans.places(number));
+        let begun = places.start + spans[places.clone()].partition_point(|(start, _)| *start <= end_ns);
+        (places.start..begun)
+            .rev()
+            .take_while(move |place| self.reach.get(*place).unwrap_or(&spans[*place].1) >= &start_ns)
+            .filter(move |place| spans[*place].1 >= start_ns)
+            .map(|place| self.numbers.get(place).copied().unwrap_or(place))
+    }
+}
+
+/// Numbered spans without a key.
+#[derive(Clone, Debug)]
+pub(super) struct SpanIndex(KeyedSpans<()>);
+
+impl SpanIndex {
+    /// Creates an index of spans `(start, end, number)` in any order.
+    pub(super) fn new(spans: impl IntoIterator<Item = (u64, u64, usize)>) -> Self {
+        Self(KeyedSpans::new(spans.into_iter().map(|span| ((), span))))
+    }
+
+    /// Returns the numbers of the spans that share at least one point with `start..=end`.
+    pub(super) fn overlapping(&self, start_ns: u64, end_ns: u64) -> impl Iterator<Item = usize> {
+        self.0.overlapping((), start_ns, end_ns)
     }
 }
 
@@ -101,7 +125,8 @@ mod tests {
     fn each_key_has_its_spans_in_whatever_order_it_is_asked_for() {
         let mut keyed = KeyedSpans::new([('a', (0, 10, 0)), ('b', (0, 10, 1)), ('a', (5, 6, 2))]);
         for (key, expected) in [('a', 2), ('a', 2), ('b', 1), ('c', 0), ('c', 0), ('a', 2)] {
-            assert_eq!(keyed.get(key).map_or(0, |index| index.overlapping(5, 5).count()), expected, "{key}");
+            assert_eq!(keyed.next_overlapping(key, 5, 5).count(), expected, "{key}");
+            assert_eq!(keyed.overlapping(key, 5, 5).count(), expected, "{key}");
         }
     }
 }

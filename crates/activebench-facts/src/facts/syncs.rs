@@ -213,9 +213,10 @@ impl<'a> SyncLog<'a> {
     ) -> u64 {
         let own = || own.iter().copied();
         let Some(end_ns) = own().map(end_of).max() else { return u64::MAX };
-        let own_passes: HashSet<*const Pass> =
+        let mut own_passes: Vec<*const Pass> =
             own().flat_map(|part| index.passes_at(part, part.start_ns)).map(std::ptr::from_ref).collect();
-        let is_other = |pass: &&Pass| !own_passes.contains(&std::ptr::from_ref(*pass));
+        own_passes.sort_unstable();
+        let is_other = |pass: &&Pass| own_passes.binary_search(&std::ptr::from_ref(*pass)).is_err();
         let changed_ns = index.changes_from(file, end_ns).find(|(_, pass)| is_other(pass)).map(|(at_ns, _)| at_ns);
         // Two phases of a tool can share one open file.
         let writing = |of_phase: usize| matches!(phases[of_phase].direction, Direction::Write | Direction::Mixed);

@@ -286,8 +286,7 @@ impl<'a> Tally<'a> {
     }
 
     fn feed_time(&mut self, call: &Call) {
-        let Some(index) = self.by_thread.get(call.tid) else { return };
-        for number in index.overlapping(call.start_ns, call.end_ns) {
+        for number in self.by_thread.next_overlapping(call.tid, call.start_ns, call.end_ns) {
             let span = &mut self.threads[number];
             if call.start_ns < span.start_ns || call.end_ns > span.end_ns {
                 continue;

@@ -67,11 +67,11 @@ pub fn profile_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
     activity: &Activity,
+    index: &Index<'_>,
     phases: &mut [Phase],
     run_facts: &mut Facts,
 ) -> Result<Profiles, Unreadable> {
-    let index = Index::new(activity, phases);
-    let spans = thread_spans(&index, phases);
+    let spans = thread_spans(index, phases);
     let span_of = |span: &ThreadSpan| (span.tid, span.start_ns, span.end_ns);
     let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
     let mut by_thread = spans_by_thread(&spans);
@@ -83,8 +83,7 @@ pub fn profile_phases(
             if event.state != ThreadState::Stopped || event.at_ns.saturating_sub(event.since_ns) < LEAST_STOP_NS {
                 continue;
             }
-            let Some(of_thread) = by_thread.get(event.tid) else { continue };
-            for number in of_thread.overlapping(event.since_ns, event.at_ns) {
+            for number in by_thread.next_overlapping(event.tid, event.since_ns, event.at_ns) {
                 let span = &spans[number];
                 let (start_ns, end_ns) = (event.since_ns.max(span.start_ns), event.at_ns.min(span.end_ns));
                 let stopped_ns = stops[span.phase()].entry(event.tid).or_default();
@@ -98,8 +97,7 @@ pub fn profile_phases(
         for sample in &batch? {
             cuts.feed(&sample.cpu);
             of_run.add(sample);
-            let Some(of_thread) = by_thread.get(sample.cpu.tid) else { continue };
-            for number in of_thread.overlapping(sample.at_ns, sample.at_ns) {
+            for number in by_thread.next_overlapping(sample.cpu.tid, sample.at_ns, sample.at_ns) {
                 samples[spans[number].phase()].add(sample);
             }
         }
@@ -112,7 +110,7 @@ pub fn profile_phases(
     let mut profiles = Profiles::default();
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
-        let (threads, unknown) = threads(&totals, &index, spans_of(&spans, number));
+        let (threads, unknown) = threads(&totals, index, spans_of(&spans, number));
         if coverage.records_stops {
             phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
         }

@@ -25,7 +25,7 @@ use super::device::{ByKind, Devices, DevicesOfFiles, Request, Requests, Seen};
 use super::index::Index;
 use super::latency::Latencies;
 use super::record_losses::Gap;
-use super::span_index::{KeyedSpans, SpanIndex};
+use super::span_index::KeyedSpans;
 use super::syncs::{Sync, SyncLog};
 use super::tally::file_ends;
 use super::windows::{end_of, has_size, is_of, is_on};
@@ -55,10 +55,10 @@ pub fn timelines(
     source: &dyn EventSource,
     manifest: &Manifest,
     folded: &Folded,
+    index: &Index<'_>,
     phases: &[Phase],
 ) -> Result<Vec<Timeline>, Unreadable> {
     let activity = &folded.activity;
-    let index = Index::new(activity, phases);
     let ends = file_ends(activity);
     let with_window = phases.iter().enumerate().filter_map(|(number, phase)| Some((number, phase, phase.window?)));
     let mut plans: Vec<Plan<'_>> = with_window
@@ -73,7 +73,7 @@ pub fn timelines(
     let seen = read_block(source, manifest, &mut plans)?;
     read_cache(source, &mut plans)?;
     let axes: Vec<(usize, Axis)> = plans.iter().map(|plan| (plan.number, plan.axis)).collect();
-    let times = times::read(source, activity, &index, phases, &axes)?;
+    let times = times::read(source, activity, index, phases, &axes)?;
     let timeline = |(plan, times): (Plan<'_>, Times)| plan.timeline(manifest, activity, &seen, &syncs, times);
     Ok(plans.into_iter().zip(times).map(timeline).collect())
 }
@@ -110,7 +110,7 @@ struct DeviceSums {
 impl<'a> Plan<'a> {
     fn new(number: usize, phase: &'a Phase, window: Window, ends: &HashMap<FileId, u64>) -> Self {
         let last_ns = |part: &Part| {
-            let syncs = part.sync_after.into_iter().chain(part.sync_inside).map(|sync| sync.end_ns);
+            let syncs = part.sync_after.iter().chain(&part.sync_inside).map(|sync| sync.end_ns);
             syncs.fold(part.last_data_ns, u64::max)
         };
         let end_ns = phase.parts.iter().map(last_ns).fold(window.end_ns, u64::max);
@@ -295,8 +295,8 @@ fn read_calls(source: &dyn EventSource, activity: &Activity, plans: &mut [Plan<'
     let mut by_descriptor = KeyedSpans::new(parts.iter().enumerate().map(span));
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {
-            let Some(spans) = by_descriptor.get((call.tgid, call.fd)) else { continue };
-            for (plan, part) in spans.overlapping(call.start_ns, call.start_ns).map(|number| parts[number]) {
+            let at_once = by_descriptor.next_overlapping((call.tgid, call.fd), call.start_ns, call.start_ns);
+            for (plan, part) in at_once.map(|number| parts[number]) {
                 let phase = plans[plan].phase;
                 if is_on(part, call) && is_of(phase.direction, call) && has_size(phase.call_bytes, call) {
                     plans[plan].add_call(call);
@@ -308,12 +308,12 @@ fn read_calls(source: &dyn EventSource, activity: &Activity, plans: &mut [Plan<'
 }
 
 /// Returns the plans by their files, over their whole axes.
-fn by_file(plans: &[Plan<'_>]) -> HashMap<FileId, SpanIndex> {
+fn by_file(plans: &[Plan<'_>]) -> KeyedSpans<FileId> {
     let spans = plans.iter().enumerate().flat_map(|(number, plan)| {
         let span = (plan.axis.start_ns, plan.axis.end_ns(), number);
         plan.files.iter().map(move |file| (*file, span))
     });
-    SpanIndex::by_key(spans)
+    KeyedSpans::new(spans)
 }
 
 /// Adds the block events to their phases; returns the devices that had events.
@@ -332,9 +332,9 @@ fn read_block(source: &dyn EventSource, manifest: &Manifest, plans: &mut [Plan<'
         for event in &batch? {
             seen.feed(event);
             let request = requests.of(event);
-            let Some(spans) = event.file.and_then(|file| by_file.get(&file)) else { continue };
+            let Some(file) = event.file else { continue };
             let issued_ns = event.at_ns.saturating_sub(request.map_or(0, |request| request.latency_ns));
-            for plan in spans.overlapping(issued_ns, event.at_ns) {
+            for plan in by_file.overlapping(file, issued_ns, event.at_ns) {
                 plans[plan].add_block(event, request);
             }
         }
@@ -346,8 +346,7 @@ fn read_cache(source: &dyn EventSource, plans: &mut [Plan<'_>]) -> Result<(), Un
     let by_file = by_file(plans);
     for batch in source.cache() {
         for event in &batch? {
-            let Some(spans) = by_file.get(&event.file) else { continue };
-            for plan in spans.overlapping(event.at_ns, event.at_ns) {
+            for plan in by_file.overlapping(event.file, event.at_ns, event.at_ns) {
                 let plan = &mut plans[plan];
                 plan.axis.spread(&mut plan.inserted_bytes, event.at_ns, event.at_ns, event.bytes as f64);
             }

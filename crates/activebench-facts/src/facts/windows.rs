@@ -44,17 +44,10 @@ pub(super) fn end_of(part: &Part) -> u64 {
 
 /// Returns the threads that made a part's calls.
 pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
-    if !part.tids.is_empty() {
-        return part.tids.clone();
+    match part.tids.as_slice() {
+        [] => index.threads_between(part, part.start_ns, end_of(part)),
+        tids => tids.to_vec(),
     }
-    let inside = index.steps_between(part, part.start_ns, end_of(part));
-    let mut tids: Vec<u32> = inside.flat_map(|step| step.tids.iter().copied()).collect();
-    tids.sort_unstable();
-    tids.dedup();
-    if tids.is_empty() {
-        tids.push(part.tgid);
-    }
-    tids
 }
 
 /// Returns the threads whose time counts in a span of a pass over names.

@@ -339,7 +339,7 @@ fn a_tool_without_an_adapter_still_has_phases() {
     let ids: Vec<(&str, Direction, u64)> =
         phases.iter().map(|phase| (phase.id.as_str(), phase.direction, phase.parts[0].start_ns)).collect();
     assert_eq!(ids, [("write-a_b", Direction::Write, written.0), ("read-a_b", Direction::Read, read.0)]);
-    assert_eq!(phases[0].parts[0].sync_after, Some(sync));
+    assert_eq!(phases[0].parts[0].sync_after.as_deref(), Some(&sync));
 
     let (phases, _) = story.resolve(phases);
     use activebench_model::fact::FactName::{DurableSpan, ReadBytes, WriteBytes};

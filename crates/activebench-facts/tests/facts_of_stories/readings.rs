@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::story::*;
-use activebench_facts::{fold_activity, profile_phases, resolve_phases, timelines};
+use activebench_facts::{Index, fold_activity, profile_phases, resolve_phases, timelines};
 use activebench_model::call::{Call, Op, PlainCall};
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{
@@ -62,10 +62,12 @@ fn readings(story: &Story, phases: Vec<Phase>, with_timelines: bool) -> BTreeMap
     let folded = fold_activity(&source).expect("events in memory");
     folded.blind_paths(&phases, &Coverage::default());
     let manifest = &story.manifest;
-    let (mut phases, mut of_run) = resolve_phases(&source, manifest, &folded, phases).expect("events in memory");
-    profile_phases(&source, manifest, &folded.activity, &mut phases, &mut of_run).expect("events in memory");
+    let index = Index::new(&folded.activity, &phases);
+    let (mut phases, mut of_run) =
+        resolve_phases(&source, manifest, &folded, &index, phases).expect("events in memory");
+    profile_phases(&source, manifest, &folded.activity, &index, &mut phases, &mut of_run).expect("events in memory");
     if with_timelines {
-        let timelines = timelines(&source, manifest, &folded, &phases).expect("events in memory");
+        let timelines = timelines(&source, manifest, &folded, &index, &phases).expect("events in memory");
         assert_eq!(timelines.len(), phases.len());
     }
     source.readings.into_inner()

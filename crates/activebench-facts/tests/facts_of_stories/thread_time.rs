@@ -1,7 +1,7 @@
 //! How threads spent their time, from running totals, samples and steal readings.
 
 use crate::story::{CALL_NS, Is, Story, TOOL, check, count, part, phase, read_phase};
-use activebench_facts::profile_phases;
+use activebench_facts::{Index, profile_phases};
 use activebench_model::coverage::{ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::RecordClass;
 use activebench_model::event::{CpuEvent, SampleEvent, StealEvent, TaskEventKind, ThreadState, ThreadTimes};
@@ -43,7 +43,9 @@ fn profiled(story: &Story, phase: activebench_model::phase::Phase) -> (Facts, Pr
     let (mut phases, mut of_run) = story.resolve(vec![phase]);
     let mut manifest = story.manifest.clone();
     (manifest.clocks.started_ns, manifest.clocks.ended_ns) = (1000, story.now);
-    let profiles = profile_phases(&story.events, &manifest, &story.activity(), &mut phases, &mut of_run)
+    let activity = story.activity();
+    let index = Index::new(&activity, &phases);
+    let profiles = profile_phases(&story.events, &manifest, &activity, &index, &mut phases, &mut of_run)
         .expect("events in memory");
     (phases.remove(0).facts, profiles, of_run)
 }

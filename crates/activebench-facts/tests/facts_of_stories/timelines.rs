@@ -1,7 +1,7 @@
 //! The time series of a phase: the figures behind the charts.
 
 use crate::story::*;
-use activebench_facts::timelines;
+use activebench_facts::{Index, timelines};
 use activebench_model::event::RecordClass;
 use activebench_model::event::{BlockAction, CpuEvent, ThreadState, ThreadTimes};
 use activebench_model::fact::Completeness;
@@ -12,7 +12,9 @@ use activebench_model::timeline::{LatencyHistogram, LatencyOf, Timeline, Timelin
 
 fn timelines_of(story: &Story, phases: Vec<Phase>) -> Vec<Timeline> {
     let (phases, _) = story.resolve(phases);
-    timelines(&story.events, &story.manifest, &story.folded(), &phases).expect("events in memory")
+    let folded = story.folded();
+    let index = Index::new(&folded.activity, &phases);
+    timelines(&story.events, &story.manifest, &folded, &index, &phases).expect("events in memory")
 }
 
 fn timeline(story: &Story, phase: Phase) -> Timeline {
@@ -48,7 +50,7 @@ fn written() -> (Story, Phase) {
     story.completed(window.1 - 50, BlockAction::Write, 16 * BLOCK, Some(FILE)).latency_ns = 1_000;
     let sync = story.call(activebench_model::call::Op::Fsync, 3, -1, 0, 0);
     story.completed(sync.end_ns - 10, BlockAction::Write, 48 * BLOCK, Some(FILE)).latency_ns = 50;
-    let part = Part { sync_after: Some(sync), ..part(3, window.0, window.1) };
+    let part = Part { sync_after: Some(Box::new(sync)), ..part(3, window.0, window.1) };
     (story, phase(Direction::Write, vec![part]))
 }
 

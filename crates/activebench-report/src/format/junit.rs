@@ -8,7 +8,7 @@
 //! and the type of a failure, so codes are in classname and name. Neither contains figures, so that a case keeps its
 //! identity from run to run and has a history.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ fn suite(run: &JudgedRun) -> TestSuite {
         suite.add_property((format!("claims {verdict}").as_str(), claims.to_string().as_str()));
     }
     let tool = tool(run);
-    let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
-    let mut cases = Cases::default();
+    let judged: HashMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
+    let mut cases = Cases { suite, seen: HashMap::new() };
     cases.add(format!("run/{tool}"), "verdict".to_owned(), case_of_run(run));
     for claim in &run.parsed.claims {
         let name = format!("{} ({})", metric(claim.metric), claim.subject.as_str());
@@ -74,8 +74,7 @@ fn suite(run: &JudgedRun) -> TestSuite {
         let name = format!("{} {}", finding.code, finding.name);
         cases.add(format!("{phase}/{tool}/{}", finding.code), name, case_of_finding(run, finding));
     }
-    suite.add_test_cases(cases.all);
-    suite
+    cases.suite
 }
 
 /// Name of the tool; the program's name if no adapter knows it.
@@ -83,17 +82,17 @@ fn tool(run: &JudgedRun) -> &str {
     if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool }
 }
 
-/// The cases so far. Consumers merge two cases of one name, so the second gets a number.
-#[derive(Default)]
+/// The suite with its cases so far. Consumers merge two cases of one name, so the second gets a number.
 struct Cases {
-    all: Vec<TestCase>,
-    seen: BTreeMap<(String, String), usize>,
+    suite: TestSuite,
+    /// How often each name was used, by class and name.
+    seen: HashMap<Box<str>, HashMap<Box<str>, u32>>,
 }
 
 impl Cases {
     fn add(&mut self, classname: String, name: String, case: Case) {
         let (classname, name) = (escape::xml(&classname), escape::xml(&name));
-        let times = self.seen.entry((classname.clone(), name.clone())).or_insert(0);
+        let times = self.seen.entry(classname.as_str().into()).or_default().entry(name.as_str().into()).or_default();
         *times += 1;
         let name = if *times > 1 { format!("{name} #{times}") } else { name };
         let mut built = TestCase::new(name, case.status);
@@ -105,7 +104,7 @@ impl Cases {
             let lines: Vec<String> = case.said.iter().map(|line| escape::xml(line)).collect();
             built.set_system_out(lines.join("\n"));
         }
-        self.all.push(built);
+        self.suite.add_test_case(built);
     }
 }
 

@@ -182,8 +182,8 @@ fn found(group: &Group<'_>, planned: &Planned, framed: &[Framed], syncs: &Syncs<
                 start_ns,
                 end: PartEnd::At(end_ns),
                 last_data_ns,
-                sync_inside: last_sync(pass, last_data_ns),
-                sync_after: syncs.after(pass.file, end_ns, Some(pass)),
+                sync_inside: last_sync(pass, last_data_ns).map(Box::new),
+                sync_after: syncs.after(pass.file, end_ns, Some(pass)).map(Box::new),
                 close_ns: pass.close.map(|close| close.end_ns),
             }
         })

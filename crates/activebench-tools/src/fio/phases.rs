@@ -190,8 +190,8 @@ impl Locator<'_> {
                 start_ns,
                 end: PartEnd::At(clock.end_ns),
                 last_data_ns: clock.last_data_ns,
-                sync_inside: clock.sync_inside,
-                sync_after: self.seen.sync_after(pass.file, clock.end_ns),
+                sync_inside: clock.sync_inside.map(Box::new),
+                sync_after: self.seen.sync_after(pass.file, clock.end_ns).map(Box::new),
                 close_ns: pass.close.map(|close| close.end_ns),
             });
         }

@@ -46,8 +46,8 @@ pub(super) fn part(
         start_ns: clock.start_ns,
         end,
         last_data_ns: clock.last_data_ns,
-        sync_inside: clock.sync_inside,
-        sync_after: observed.sync_after(pass, stopped_ns),
+        sync_inside: clock.sync_inside.map(Box::new),
+        sync_after: observed.sync_after(pass, stopped_ns).map(Box::new),
         close_ns: pass.close.map(|close| close.end_ns),
     }
 }

@@ -95,8 +95,8 @@ impl Traced {
                     us(part.start_ns),
                     us(end_ns),
                     us(part.last_data_ns),
-                    sync(part.sync_inside),
-                    sync(part.sync_after),
+                    sync(part.sync_inside.as_deref().copied()),
+                    sync(part.sync_after.as_deref().copied()),
                     part.close_ns.map_or("-".to_owned(), us),
                 )
                 .expect("a String takes everything");

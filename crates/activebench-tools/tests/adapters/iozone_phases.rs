@@ -88,8 +88,8 @@ impl Traced {
                     part.file.ino,
                     us(part.start_ns),
                     us(part.last_data_ns),
-                    sync(part.sync_inside),
-                    sync(part.sync_after),
+                    sync(part.sync_inside.as_deref().copied()),
+                    sync(part.sync_after.as_deref().copied()),
                     part.close_ns.map_or("-".to_owned(), us),
                 )
                 .expect("a String takes everything");
@@ -279,8 +279,12 @@ fn the_next_pass_may_make_this_pass_durable() {
         &format!("open write\nfsync\n{TWO_WRITES}\nclose\nopen write\nfsync\n{TWO_WRITES}\nclose\nunlink\nsync"),
     );
     let found = phases("iozone -i0 -s8k -c", &output(&row(8, 4, &[100, 200]), true), &run);
-    let spans: Vec<_> =
-        found.iter().map(|phase| (phase.parts[0].sync_inside, phase.parts[0].sync_after.map(|sync| sync.op))).collect();
+    let spans: Vec<_> = found
+        .iter()
+        .map(|phase| {
+            (phase.parts[0].sync_inside.as_deref().copied(), phase.parts[0].sync_after.as_ref().map(|sync| sync.op))
+        })
+        .collect();
     // A sync(2) after the unlink makes nothing durable: the file is gone.
     assert_eq!(spans, [(None, Some(Op::Fsync)), (None, None)]);
     assert_eq!(found[0].parts[0].end, PartEnd::At(found[0].parts[0].close_ns.expect("a close")));
@@ -290,7 +294,7 @@ fn the_next_pass_may_make_this_pass_durable() {
 fn a_sync_of_everything_counts_until_the_file_is_written_again() {
     let run = script("iozone.tmp", &format!("open write\n{TWO_WRITES}\nclose\nsync\nopen write\n{TWO_WRITES}\nclose"));
     let found = phases("iozone -i0 -s8k", &output(&row(8, 4, &[100, 200]), true), &run);
-    let syncs: Vec<_> = found.iter().map(|phase| phase.parts[0].sync_after.map(|sync| sync.op)).collect();
+    let syncs: Vec<_> = found.iter().map(|phase| phase.parts[0].sync_after.as_ref().map(|sync| sync.op)).collect();
     assert_eq!(syncs, [Some(Op::Sync), None]);
 }
 
@@ -425,8 +429,8 @@ proptest! {
             for part in &phase.parts {
                 if let PartEnd::At(end_ns) = part.end {
                     prop_assert!(end_ns >= part.start_ns, "{command}: {part:?}");
-                    prop_assert!(part.sync_inside.is_none_or(|sync| sync.end_ns <= end_ns), "{command}: {part:?}");
-                    prop_assert!(part.sync_after.is_none_or(|sync| sync.start_ns >= end_ns), "{command}: {part:?}");
+                    prop_assert!(part.sync_inside.as_ref().is_none_or(|sync| sync.end_ns <= end_ns), "{command}: {part:?}");
+                    prop_assert!(part.sync_after.as_ref().is_none_or(|sync| sync.start_ns >= end_ns), "{command}: {part:?}");
                 }
             }
             prop_assert!(!phase.parts.is_empty() || phase.incomplete.is_some());

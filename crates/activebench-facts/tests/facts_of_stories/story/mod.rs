@@ -1,7 +1,7 @@
 //! Hand-built runs: a script of calls with a clock, so that a test reads like the run of a tool.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use activebench_facts::{Folded, fold_activity, resolve_phases};
+use activebench_facts::{Folded, Index, fold_activity, resolve_phases};
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::coverage::Backend;
@@ -226,7 +226,9 @@ impl Story {
         let mut manifest = self.manifest.clone();
         manifest.clocks.started_ns = 1000;
         manifest.clocks.ended_ns = self.now;
-        resolve_phases(&self.events, &manifest, &self.folded(), phases).expect("events in memory")
+        let folded = self.folded();
+        let index = Index::new(&folded.activity, &phases);
+        resolve_phases(&self.events, &manifest, &folded, &index, phases).expect("events in memory")
     }
 
     /// Returns the facts of the only phase.

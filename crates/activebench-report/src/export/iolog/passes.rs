@@ -490,8 +490,8 @@ fn syncs_after<'a>(phases: &[&'a Phase]) -> Vec<(&'a Part, Op)> {
             continue;
         }
         for part in &phase.parts {
-            let Some(sync) = part.sync_after else { continue };
-            let inside = part.sync_inside.is_some_and(|sync| sync.start_ns >= part.last_data_ns);
+            let Some(sync) = &part.sync_after else { continue };
+            let inside = part.sync_inside.as_ref().is_some_and(|sync| sync.start_ns >= part.last_data_ns);
             if !inside && starts.insert(sync.start_ns) {
                 found.push((part, sync.op));
             }
