@@ -16,11 +16,19 @@ const WORD: usize = 8;
 /// zstd's fastest regular level: its CPU time is taken from the benchmark.
 const LEVEL: i32 = 1;
 
+/// Records that are transposed at once: their words and differences stay in the CPU's first cache.
+const BLOCK: usize = 64;
+
+/// The values of one word in a block of records.
+type Column = [u64; BLOCK];
+
 /// Packs chunks; reuses its working memory between them.
 pub(crate) struct Packer {
     zstd: Compressor<'static>,
+    /// All byte planes of a chunk. Those above a word's largest difference are not written.
     planes: Vec<u8>,
-    differences: Vec<u64>,
+    /// The bit set of the planes that are used, then these.
+    used: Vec<u8>,
 }
 
 impl std::fmt::Debug for Packer {
@@ -33,7 +41,7 @@ impl Packer {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new() })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), used: Vec::new() })
     }
 
     /// Packs whole records of a class.
@@ -41,31 +49,51 @@ impl Packer {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn pack(&mut self, class: KernelClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
+        let words = record_bytes / WORD;
         let count = records.len() / record_bytes;
-        self.planes.clear();
-        self.planes.resize(count * record_bytes, 0);
-        for word in 0..record_bytes / WORD {
-            self.differences.clear();
-            let mut before = None;
-            for record in records.chunks_exact(record_bytes) {
-                let difference = word_of(record, word).wrapping_sub(expected(class, word, record, before));
-                self.differences.push(folded(difference));
-                before = Some(record);
-            }
-            let used = self.differences.iter().fold(0, |used, difference| used | difference);
-            // The planes above the largest difference are zeroes already.
-            for plane in 0..WORD - used.leading_zeros() as usize / 8 {
-                let bytes = &mut self.planes[(word * WORD + plane) * count..][..count];
-                for (byte, difference) in bytes.iter_mut().zip(&self.differences) {
-                    *byte = (difference >> (8 * plane)) as u8;
+        // Planes of an earlier chunk are written over where they are used.
+        self.planes.resize(self.planes.len().max(count * record_bytes), 0);
+        let mut columns = vec![[0; BLOCK]; words];
+        // Of the record before the block, and the bytes that the differences of each word have had so far.
+        let mut before = vec![0; words];
+        let mut widths = vec![0; words];
+        for (block, records) in records.chunks(BLOCK * record_bytes).enumerate() {
+            let first = block * BLOCK;
+            let length = records.len() / record_bytes;
+            for (index, record) in records.chunks_exact(record_bytes).enumerate() {
+                for (column, value) in columns.iter_mut().zip(record.chunks_exact(WORD)) {
+                    column[index] = word_in(value);
                 }
             }
+            for word in 0..words {
+                let differences = differences(Prediction::of(class, word), word, &columns, &before);
+                let used = differences[..length].iter().fold(0, |used, difference| used | difference);
+                let width = WORD - used.leading_zeros() as usize / 8;
+                for plane in widths[word]..width {
+                    self.planes[(word * WORD + plane) * count..][..first].fill(0);
+                }
+                widths[word] = width.max(widths[word]);
+                for plane in 0..widths[word] {
+                    let bytes = &mut self.planes[(word * WORD + plane) * count + first..][..length];
+                    for (byte, difference) in bytes.iter_mut().zip(&differences) {
+                        *byte = (difference >> (8 * plane)) as u8;
+                    }
+                }
+            }
+            if let Some(last) = length.checked_sub(1) {
+                before.iter_mut().zip(&columns).for_each(|(before, column)| *before = column[last]);
+            }
         }
-        self.zstd.compress(&self.planes)
+        self.used.clear();
+        self.used.extend(widths.iter().map(|width| ((1_u32 << width) - 1) as u8));
+        for (word, width) in widths.iter().enumerate() {
+            self.used.extend_from_slice(&self.planes[word * WORD * count..][..width * count]);
+        }
+        self.zstd.compress(&self.used)
     }
 }
 
-/// Unpacks the records of a packed chunk.
+/// Unpacks a packed chunk; `bytes` is the size of its records.
 ///
 /// # Errors
 /// Returns an error if the chunk is damaged.
@@ -73,51 +101,113 @@ pub(crate) fn unpack(
     class: KernelClass,
     packed: &[u8],
     record_bytes: usize,
-    most_bytes: usize,
+    bytes: usize,
 ) -> std::io::Result<Vec<u8>> {
-    let planes = Decompressor::new()?.decompress(packed, most_bytes)?;
-    let count = planes.len() / record_bytes;
-    // Joins the bytes of each difference again, word by word.
     let words = record_bytes / WORD;
+    let count = bytes / record_bytes;
+    let damaged = || std::io::Error::new(std::io::ErrorKind::InvalidData, "its planes are not as many as it says");
+    let content = Decompressor::new()?.decompress(packed, words + count * record_bytes)?;
+    let (used, mut planes) = content.split_at_checked(words).ok_or_else(damaged)?;
+    // Joins the bytes of each difference again, word by word.
     let mut differences = vec![0_u64; words * count];
-    for (number, bytes) in planes.chunks_exact(count.max(1)).enumerate() {
-        let of_word = &mut differences[number / WORD * count..][..count];
-        for (difference, byte) in of_word.iter_mut().zip(bytes) {
-            *difference |= u64::from(*byte) << (8 * (number % WORD));
+    for (word, used) in used.iter().enumerate() {
+        for plane in 0..used.count_ones() {
+            let (bytes, rest) = planes.split_at_checked(count).ok_or_else(damaged)?;
+            planes = rest;
+            for (difference, byte) in differences[word * count..][..count].iter_mut().zip(bytes) {
+                *difference |= u64::from(*byte) << (8 * plane);
+            }
         }
     }
+    if !planes.is_empty() {
+        return Err(damaged());
+    }
+    let predictions: Vec<Prediction> = (0..words).map(|word| Prediction::of(class, word)).collect();
     let mut records = vec![0; count * record_bytes];
-    for index in 0..count {
-        let (done, rest) = records.split_at_mut(index * record_bytes);
-        let before = index.checked_sub(1).map(|index| &done[index * record_bytes..]);
-        let record = &mut rest[..record_bytes];
+    let (mut record, mut before) = (vec![0; words], vec![0; words]);
+    for (index, bytes) in records.chunks_exact_mut(record_bytes).enumerate() {
         for word in 0..words {
             let difference = unfolded(differences[word * count + index]);
-            let value = difference.wrapping_add(expected(class, word, record, before));
-            record[word * WORD..][..WORD].copy_from_slice(&value.to_ne_bytes());
+            record[word] = difference.wrapping_add(predictions[word].of_record(word, &record, &before));
         }
+        for (bytes, value) in bytes.chunks_exact_mut(WORD).zip(&record) {
+            bytes.copy_from_slice(&value.to_ne_bytes());
+        }
+        std::mem::swap(&mut record, &mut before);
     }
     Ok(records)
 }
 
-/// Predicts a word of a record from the words before it and the record before, which are all that is known when a
-/// chunk is unpacked. A wrong prediction costs only bytes.
-fn expected(class: KernelClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
-    let earlier = |word| before.map_or(0, |before| word_of(before, word));
-    match (class, word) {
-        // A call starts soon after the previous one ended, ends soon after it started, and is on the CPU for most of
-        // that time. Its thread was in user mode for most of the gap before it.
-        (KernelClass::Calls, 0) => earlier(1),
-        (KernelClass::Calls, 1) => word_of(record, 0),
-        (KernelClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
-        (KernelClass::Calls, 7) => word_of(record, 0).wrapping_sub(earlier(1)),
-        _ => earlier(word),
+/// What a word of a record is predicted from: the words before it and the record before, which are all that is known
+/// when a chunk is unpacked. A wrong prediction costs only bytes.
+#[derive(Clone, Copy, Debug)]
+enum Prediction {
+    /// It is as in the record before.
+    Unchanged,
+    /// A call starts soon after the previous one ended.
+    EndBefore,
+    /// It ends soon after it started.
+    Start,
+    /// It is on the CPU for most of the time between.
+    Duration,
+    /// Its thread was in user mode for most of the gap before it.
+    Gap,
+}
+
+impl Prediction {
+    fn of(class: KernelClass, word: usize) -> Self {
+        match (class, word) {
+            (KernelClass::Calls, 0) => Self::EndBefore,
+            (KernelClass::Calls, 1) => Self::Start,
+            (KernelClass::Calls, 6) => Self::Duration,
+            (KernelClass::Calls, 7) => Self::Gap,
+            _ => Self::Unchanged,
+        }
+    }
+
+    /// Predicts a word of a record.
+    fn of_record(self, word: usize, record: &[u64], before: &[u64]) -> u64 {
+        match self {
+            Self::Unchanged => before[word],
+            Self::EndBefore => before[1],
+            Self::Start => record[0],
+            Self::Duration => record[1].wrapping_sub(record[0]),
+            Self::Gap => record[0].wrapping_sub(before[1]),
+        }
     }
 }
 
-fn word_of(record: &[u8], word: usize) -> u64 {
-    let bytes = record[word * WORD..(word + 1) * WORD].try_into();
-    bytes.map_or(0, u64::from_ne_bytes)
+/// Returns the differences of a word to its predictions, for a block; `before` is the record before the block.
+fn differences(prediction: Prediction, word: usize, columns: &[Column], before: &[u64]) -> Column {
+    let values = &columns[word];
+    // The same word of the record before each.
+    let shifted = |word: usize| {
+        let mut shifted = [before[word]; BLOCK];
+        shifted[1..].copy_from_slice(&columns[word][..BLOCK - 1]);
+        shifted
+    };
+    match prediction {
+        Prediction::Unchanged => {
+            let expected = shifted(word);
+            std::array::from_fn(|at| folded(values[at].wrapping_sub(expected[at])))
+        }
+        Prediction::EndBefore => {
+            let expected = shifted(1);
+            std::array::from_fn(|at| folded(values[at].wrapping_sub(expected[at])))
+        }
+        Prediction::Start => std::array::from_fn(|at| folded(values[at].wrapping_sub(columns[0][at]))),
+        Prediction::Duration => std::array::from_fn(|at| {
+            folded(values[at].wrapping_sub(columns[1][at].wrapping_sub(columns[0][at])))
+        }),
+        Prediction::Gap => {
+            let ends = shifted(1);
+            std::array::from_fn(|at| folded(values[at].wrapping_sub(columns[0][at].wrapping_sub(ends[at]))))
+        }
+    }
+}
+
+fn word_in(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_ne_bytes)
 }
 
 /// Maps small negative numbers to small positive ones (the zigzag encoding of protocol buffers).
