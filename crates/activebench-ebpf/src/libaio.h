@@ -180,6 +180,51 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 	return 0;
 }
 
+/* The one request of an untimed io_submit, straight into its place; 0 where it is not as simple as most. */
+static always_inline int submit_one(struct task_state *state, struct task_struct *task)
+{
+	struct async_slot *slot;
+	struct iocb iocb;
+	u64 address;
+
+	if (payload_period_ns || bpf_probe_read_user(&address, sizeof(address), (void *)state->list_pointer) ||
+	    bpf_probe_read_user(&iocb, __builtin_offsetof(struct iocb, reserved), (void *)address))
+		return 0;
+	if (iocb.opcode > IOCB_PWRITE)
+		return 0;
+	if ((s32)iocb.fd != state->known_fd || state->known_generation != fd_generation || !state->known_file)
+		look_up(state, task, iocb.fd);
+	slot = take_slot(address, task->tgid);
+	if (!slot)
+		return 0;
+	slot->call.start_ns = state->start_ns;
+	slot->call.ino = state->known_ino;
+	slot->call.requested = iocb.bytes;
+	slot->call.s_dev = state->known_s_dev;
+	slot->call.open_flags = state->known_open_flags | opened_as_asked(iocb.rw_flags);
+	slot->call.offset = iocb.offset;
+	slot->call.op = OP_AIO_READ;
+	if (iocb.opcode == IOCB_PWRITE) {
+		slot->call.op = OP_AIO_WRITE;
+		if (slot->call.open_flags & OPENED_APPEND)
+			slot->call.offset = -1;
+	}
+	slot->call.tid = task->pid;
+	slot->call.fd = iocb.fd;
+	slot->call.file_kind = state->known_kind;
+	slot->call.stands_for = 1;
+	slot->call.tgid = task->tgid;
+	state->submitted_ino = state->known_ino;
+	state->submitted_s_dev = state->known_s_dev;
+	state->submitted_kind = state->known_kind;
+	/* For settle_half(). */
+	state->second.start_ns = state->start_ns;
+	state->second.tid = task->pid;
+	state->second.tgid = task->tgid;
+	state->read_iocbs = 1;
+	return 1;
+}
+
 static never_inline int submit_iocbs(struct task_state *state, struct task_struct *task)
 {
 	struct list_walk walk = {
@@ -288,7 +333,7 @@ static never_inline int reap_iocbs(struct task_state *state, struct task_struct 
 static always_inline int follows_pair(struct task_state *state, struct call_description *call, struct pt_regs *regs)
 {
 	return call->op == OP_IO_SUBMIT && state->aio_stage == AIO_READY && regs->si == 1 &&
-	       regs->di == state->aio_context && !state->grouped;
+	       regs->di == state->aio_context;
 }
 
 /* Whether a call is one of a pair and goes untimed; its entry is done then. */
@@ -322,8 +367,9 @@ static always_inline int enters_pair(struct task_state *state, struct call_descr
 	state->requested = 1;
 	state->list_pointer = regs->dx;
 	state->narrow = 0;
-	state->start_ns = state->last_ns + state->between_ns;
-	submit_iocbs(state, task);
+	state->start_ns = state->last_ns + state->between_ns + state->grouped * (u64)state->step_ns;
+	if (!submit_one(state, task))
+		submit_iocbs(state, task);
 	return 1;
 }
 
@@ -346,6 +392,27 @@ static never_inline int settle_half(struct task_state *state, u64 now)
 	state->aio_stage = 0;
 	add_async(state, call, now - (passed < state->aio_gap_ns ? passed : state->aio_gap_ns), 1);
 	return 0;
+}
+
+/* Whether the request that a pair collects joins a group: its pair is as the last one that has a record. */
+static always_inline int pair_joins(struct task_state *state, struct async_call *call, s64 returned)
+{
+	struct call_record *model = &state->records[(state->aio_model - 1) & (CALL_BATCH - 1)];
+	u64 before = state->last_ns - call->start_ns;
+	u32 calls = state->grouped;
+	struct call_group *group = group_at(state, state->batch.count);
+
+	if (!state->aio_model || call->ino != model->ino || call->s_dev != model->s_dev || call->fd != model->fd ||
+	    call->open_flags != model->open_flags || call->file_kind != model->file_kind ||
+	    returned != (s64)call->requested || returned >> 32 || (u64)call->offset >> 55 || before != (u64)(s64)(s32)before)
+		return 0;
+	calls &= GROUP_MARGIN - 1;
+	group->calls[calls].offset_and_op = (u64)call->offset << 8 | call->op;
+	group->calls[calls].requested = returned;
+	group->calls[calls].returned = before;
+	state->is_narrow = 0;
+	state->grouped = calls + 1;
+	return 1;
 }
 
 /* The record of a request that stands for the calls of a pair. */
@@ -386,17 +453,48 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	state->last_ns = now;
 	state->estimated += 3;
 	state->in_groups += 2;
+	if (!state->aio_steps)
+		state->step_ns = 0;
+	state->aio_steps = 1;
+	learn(&state->step_ns, passed);
+	state->aio_model = state->batch.count + 1;
 	record_is_filled(state);
+}
+
+/* Reads the clock at the end of a pair that stayed out of a group, or is the last of one. */
+static never_inline int end_pair(struct task_state *state, struct async_call *call, s64 returned)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns();
+
+	if (!call) {
+		u64 read_bytes = task->ioac.read_bytes;
+		u64 mean = close_group(state, group_at(state, state->batch.count), now,
+				       read_bytes - state->read_bytes_at_start);
+
+		state->read_bytes_at_start = read_bytes;
+		learn(&state->step_ns, mean);
+		state->aio_stage = mean < FAST_NS ? AIO_READY : 0;
+	} else {
+		if (state->grouped)
+			settle_group(state, now);
+		if (now - state->last_ns >= FAST_NS)
+			return 0;
+		add_pair(state, task, call, now, returned);
+	}
+	state->aio_pair_ns = now;
+	state->exit_ns = now;
+	state->exit_jiffies = bpf_jiffies64();
+	return 1;
 }
 
 /* Whether an untimed call of a pair leaves like this. */
 static always_inline int leaves_pair(struct task_state *state, s64 returned)
 {
-	struct task_struct *task;
 	struct io_event event;
 	struct async_slot *slot;
 	struct async_call *call;
-	u64 now;
+	struct task_struct *task;
 
 	if (returned != 1 || state->in_kernel != ENTERED_UNTIMED || state->exit_jiffies != bpf_jiffies64())
 		return 0;
@@ -416,15 +514,16 @@ static always_inline int leaves_pair(struct task_state *state, s64 returned)
 	/* One record names one thread. */
 	if (!call || call->tid != (u32)task->pid)
 		return 0;
-	now = bpf_ktime_get_ns();
-	if (now - state->last_ns >= FAST_NS)
-		return 0;
-	add_pair(state, task, call, now, event.result);
+	if (!pair_joins(state, call, event.result)) {
+		if (!end_pair(state, call, event.result))
+			return 0;
+		state->aio_stage = AIO_READY;
+	} else {
+		state->aio_stage = AIO_READY;
+		if (state->grouped >= GROUP_CALLS || !state->untimed_left)
+			end_pair(state, NULL, 0);
+	}
 	forget_request(event.iocb, task->tgid, slot);
-	state->aio_stage = AIO_READY;
-	state->aio_pair_ns = now;
-	state->exit_ns = now;
-	state->exit_jiffies = bpf_jiffies64();
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->op = 0;
 	return 1;

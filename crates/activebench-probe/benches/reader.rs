@@ -12,7 +12,7 @@ const CALLS: u64 = 1 << 18;
 /// Records and groups of a message.
 const SLOTS: u32 = 16;
 /// Calls of a group.
-const GROUP: u64 = 5;
+const GROUP: u64 = 10;
 /// Groups between two timed calls.
 const GROUPS_PER_SAMPLE: u32 = 3;
 
@@ -58,7 +58,7 @@ impl Thread {
             fd: 3,
             op: OP_PREAD,
             file_kind: REGULAR,
-            stands_for: 16,
+            stands_for: 31,
         }
     }
 
@@ -66,14 +66,17 @@ impl Thread {
         let step_ns = 440 + self.below(32);
         self.now_ns += GROUP * step_ns;
         CallGroup {
-            count_and_end_ns: 1 << 63 | GROUP << 60 | self.now_ns,
+            count_and_end_ns: 1 << 63 | GROUP << 59 | 1 << 58 | self.now_ns,
             step_ns: step_ns as u16,
             user_ns: 40,
             storage_read_bytes: 0,
-            calls: std::array::from_fn(|_| GroupedCall {
-                offset_and_op: self.offset() << 8 | u64::from(OP_PREAD),
-                requested: 4096,
-                returned: 4096,
+            calls: std::array::from_fn(|_| {
+                let second = self.offset() << 8 | u64::from(OP_PREAD);
+                GroupedCall {
+                    offset_and_op: self.offset() << 8 | u64::from(OP_PREAD),
+                    requested: second as u32,
+                    returned: (second >> 32) as i32,
+                }
             }),
         }
     }

@@ -27,8 +27,10 @@ pub(crate) struct Packer {
     zstd: Compressor<'static>,
     /// All byte planes of a chunk. Those above a word's largest difference are not written.
     planes: Vec<u8>,
-    /// The bit set of the planes that are used, then these.
-    used: Vec<u8>,
+    /// What is compressed.
+    content: Vec<u8>,
+    /// Records of calls, and groups of calls.
+    parts: [Vec<u8>; 2],
 }
 
 impl std::fmt::Debug for Packer {
@@ -41,14 +43,34 @@ impl Packer {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), used: Vec::new() })
+        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), content: Vec::new(), parts: Default::default() })
     }
 
-    /// Packs whole records of a class.
+    /// Packs whole records of a class; those of calls may be groups.
     ///
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn pack(&mut self, class: KernelClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
+        self.content.clear();
+        if class == KernelClass::Calls {
+            let mut parts = std::mem::take(&mut self.parts);
+            parts.iter_mut().for_each(Vec::clear);
+            for part in records.chunks_exact(record_bytes) {
+                let kind = usize::from(is_group(part));
+                parts[kind].extend_from_slice(part);
+                self.content.push(kind as u8);
+            }
+            self.add_planes(Prediction::of_call, &parts[0], record_bytes);
+            self.add_planes(Prediction::of_group, &parts[1], record_bytes);
+            self.parts = parts;
+        } else {
+            self.add_planes(Prediction::Before, records, record_bytes);
+        }
+        self.zstd.compress(&self.content)
+    }
+
+    /// Adds the bit sets of the planes that are used, then these planes.
+    fn add_planes(&mut self, prediction_of: fn(usize) -> Prediction, records: &[u8], record_bytes: usize) {
         let words = record_bytes / WORD;
         let count = records.len() / record_bytes;
         // Planes of an earlier chunk are written over where they are used.
@@ -66,7 +88,7 @@ impl Packer {
                 }
             }
             for word in 0..words {
-                let differences = differences(Prediction::of(class, word), word, &columns, &before);
+                let differences = prediction_of(word).differences(word, &columns, &before);
                 let used = differences[..length].iter().fold(0, |used, difference| used | difference);
                 let width = WORD - used.leading_zeros() as usize / 8;
                 for plane in widths[word]..width {
@@ -84,13 +106,16 @@ impl Packer {
                 before.iter_mut().zip(&columns).for_each(|(before, column)| *before = column[last]);
             }
         }
-        self.used.clear();
-        self.used.extend(widths.iter().map(|width| ((1_u32 << width) - 1) as u8));
+        self.content.extend(widths.iter().map(|width| ((1_u32 << width) - 1) as u8));
         for (word, width) in widths.iter().enumerate() {
-            self.used.extend_from_slice(&self.planes[word * WORD * count..][..width * count]);
+            self.content.extend_from_slice(&self.planes[word * WORD * count..][..width * count]);
         }
-        self.zstd.compress(&self.used)
     }
+}
+
+/// `true` for a group of calls: start times never reach the highest bit of the first word.
+fn is_group(part: &[u8]) -> bool {
+    part.get(WORD - 1).is_some_and(|byte| byte & 0x80 != 0)
 }
 
 /// Unpacks a packed chunk; `bytes` is the size of its records.
@@ -103,10 +128,38 @@ pub(crate) fn unpack(
     record_bytes: usize,
     bytes: usize,
 ) -> std::io::Result<Vec<u8>> {
-    let words = record_bytes / WORD;
     let count = bytes / record_bytes;
-    let damaged = || std::io::Error::new(std::io::ErrorKind::InvalidData, "its planes are not as many as it says");
-    let content = Decompressor::new()?.decompress(packed, words + count * record_bytes)?;
+    // A byte for each part of the calls, and the bit sets of two kinds of parts.
+    let most = count * (record_bytes + 1) + 2 * record_bytes / WORD;
+    let content = Decompressor::new()?.decompress(packed, most)?;
+    if class != KernelClass::Calls {
+        return take_planes(&mut &content[..], Prediction::Before, count, record_bytes);
+    }
+    let (kinds, mut planes) = content.split_at_checked(count).ok_or_else(damaged)?;
+    let groups = kinds.iter().filter(|kind| **kind != 0).count();
+    let records = take_planes(&mut planes, Prediction::of_call, count - groups, record_bytes)?;
+    let groups = take_planes(&mut planes, Prediction::of_group, groups, record_bytes)?;
+    let (mut records, mut groups) = (records.chunks_exact(record_bytes), groups.chunks_exact(record_bytes));
+    let mut parts = Vec::with_capacity(bytes);
+    for kind in kinds {
+        let part = if *kind == 0 { records.next() } else { groups.next() };
+        parts.extend_from_slice(part.unwrap_or_default());
+    }
+    Ok(parts)
+}
+
+fn damaged() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, "its planes are not as many as it says")
+}
+
+/// Takes bit sets and planes from the front, and returns the records.
+fn take_planes(
+    content: &mut &[u8],
+    prediction_of: fn(usize) -> Prediction,
+    count: usize,
+    record_bytes: usize,
+) -> std::io::Result<Vec<u8>> {
+    let words = record_bytes / WORD;
     let (used, mut planes) = content.split_at_checked(words).ok_or_else(damaged)?;
     // Joins the bytes of each difference again, word by word.
     let mut differences = vec![0_u64; words * count];
@@ -119,16 +172,14 @@ pub(crate) fn unpack(
             }
         }
     }
-    if !planes.is_empty() {
-        return Err(damaged());
-    }
-    let predictions: Vec<Prediction> = (0..words).map(|word| Prediction::of(class, word)).collect();
+    *content = planes;
+    let predictions: Vec<Prediction> = (0..words).map(prediction_of).collect();
     let mut records = vec![0; count * record_bytes];
     let (mut record, mut before) = (vec![0; words], vec![0; words]);
     for (index, bytes) in records.chunks_exact_mut(record_bytes).enumerate() {
         for word in 0..words {
             let difference = unfolded(differences[word * count + index]);
-            record[word] = difference.wrapping_add(predictions[word].of_record(word, &record, &before));
+            record[word] = difference.wrapping_add(predictions[word].of_record(&record, &before));
         }
         for (bytes, value) in bytes.chunks_exact_mut(WORD).zip(&record) {
             bytes.copy_from_slice(&value.to_ne_bytes());
@@ -142,67 +193,86 @@ pub(crate) fn unpack(
 /// when a chunk is unpacked. A wrong prediction costs only bytes.
 #[derive(Clone, Copy, Debug)]
 enum Prediction {
-    /// It is as in the record before.
-    Unchanged,
-    /// A call starts soon after the previous one ended.
-    EndBefore,
-    /// It ends soon after it started.
-    Start,
-    /// It is on the CPU for most of the time between.
+    /// It is as a word of the record before.
+    Before(usize),
+    /// It is as an earlier word of the record.
+    Earlier(usize),
+    /// A call is on the CPU for most of the time from its start to its end.
     Duration,
     /// Its thread was in user mode for most of the gap before it.
     Gap,
 }
 
 impl Prediction {
-    fn of(class: KernelClass, word: usize) -> Self {
-        match (class, word) {
-            (KernelClass::Calls, 0) => Self::EndBefore,
-            (KernelClass::Calls, 1) => Self::Start,
-            (KernelClass::Calls, 6) => Self::Duration,
-            (KernelClass::Calls, 7) => Self::Gap,
-            _ => Self::Unchanged,
+    fn of_call(word: usize) -> Self {
+        match word {
+            // It starts soon after the one before ended, and ends soon after it started.
+            0 => Self::Before(1),
+            1 => Self::Earlier(0),
+            6 => Self::Duration,
+            7 => Self::Gap,
+            _ => Self::Before(word),
+        }
+    }
+
+    /// Offsets are as those of the call before, or of the one before that in a narrow group.
+    fn of_group(word: usize) -> Self {
+        match word {
+            0 | 1 => Self::Before(word),
+            2 | 3 => Self::Before(word + 8),
+            _ => Self::Earlier(word - 2),
         }
     }
 
     /// Predicts a word of a record.
-    fn of_record(self, word: usize, record: &[u64], before: &[u64]) -> u64 {
+    fn of_record(self, record: &[u64], before: &[u64]) -> u64 {
+        let (at, before_at) = (|word: usize| record.get(word).copied(), |word: usize| before.get(word).copied());
         match self {
-            Self::Unchanged => before[word],
-            Self::EndBefore => before[1],
-            Self::Start => record[0],
-            Self::Duration => record[1].wrapping_sub(record[0]),
-            Self::Gap => record[0].wrapping_sub(before[1]),
+            Self::Before(word) => before_at(word).unwrap_or(0),
+            Self::Earlier(word) => at(word).unwrap_or(0),
+            Self::Duration => at(1).unwrap_or(0).wrapping_sub(at(0).unwrap_or(0)),
+            Self::Gap => at(0).unwrap_or(0).wrapping_sub(before_at(1).unwrap_or(0)),
         }
     }
-}
 
-/// Returns the differences of a word to its predictions, for a block; `before` is the record before the block.
-fn differences(prediction: Prediction, word: usize, columns: &[Column], before: &[u64]) -> Column {
-    let values = &columns[word];
-    // The same word of the record before each.
-    let shifted = |word: usize| {
-        let mut shifted = [before[word]; BLOCK];
-        shifted[1..].copy_from_slice(&columns[word][..BLOCK - 1]);
-        shifted
-    };
-    match prediction {
-        Prediction::Unchanged => {
-            let expected = shifted(word);
-            std::array::from_fn(|at| folded(values[at].wrapping_sub(expected[at])))
+    /// Returns the differences of a word to its predictions, for a block; `before` is the record before the block.
+    fn differences(self, word: usize, columns: &[Column], before: &[u64]) -> Column {
+        let column = |word: usize| columns.get(word).unwrap_or(&[0; BLOCK]);
+        // The same word of the record before each.
+        let shifted = |word: usize| {
+            let mut shifted = [before.get(word).copied().unwrap_or(0); BLOCK];
+            shifted[1..].copy_from_slice(&column(word)[..BLOCK - 1]);
+            shifted
+        };
+        let values = column(word);
+        let [starts, ends] = [column(0), column(1)];
+        let mut differences = [0; BLOCK];
+        match self {
+            Self::Before(word) => {
+                let expected = shifted(word);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(expected[at]));
+                }
+            }
+            Self::Earlier(word) => {
+                let expected = column(word);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(expected[at]));
+                }
+            }
+            Self::Duration => {
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(ends[at].wrapping_sub(starts[at])));
+                }
+            }
+            Self::Gap => {
+                let expected = shifted(1);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(starts[at].wrapping_sub(expected[at])));
+                }
+            }
         }
-        Prediction::EndBefore => {
-            let expected = shifted(1);
-            std::array::from_fn(|at| folded(values[at].wrapping_sub(expected[at])))
-        }
-        Prediction::Start => std::array::from_fn(|at| folded(values[at].wrapping_sub(columns[0][at]))),
-        Prediction::Duration => std::array::from_fn(|at| {
-            folded(values[at].wrapping_sub(columns[1][at].wrapping_sub(columns[0][at])))
-        }),
-        Prediction::Gap => {
-            let ends = shifted(1);
-            std::array::from_fn(|at| folded(values[at].wrapping_sub(columns[0][at].wrapping_sub(ends[at]))))
-        }
+        differences
     }
 }
 
