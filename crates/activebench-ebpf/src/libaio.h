@@ -187,10 +187,10 @@ static always_inline int submit_one(struct task_state *state, struct task_struct
 	struct iocb iocb;
 	u64 address;
 
-	if (payload_period_ns || bpf_probe_read_user(&address, sizeof(address), (void *)state->list_pointer) ||
+	if (bpf_probe_read_user(&address, sizeof(address), (void *)state->list_pointer) ||
 	    bpf_probe_read_user(&iocb, __builtin_offsetof(struct iocb, reserved), (void *)address))
 		return 0;
-	if (iocb.opcode > IOCB_PWRITE)
+	if (iocb.opcode > IOCB_PWRITE || (iocb.opcode == IOCB_PWRITE && payload_is_due(state->start_ns)))
 		return 0;
 	if ((s32)iocb.fd != state->known_fd || state->known_generation != fd_generation || !state->known_file)
 		look_up(state, task, iocb.fd);

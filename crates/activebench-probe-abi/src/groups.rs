@@ -61,15 +61,17 @@ impl<'a> Models<'a> {
     }
 }
 
-/// A record or a group, with what a group needs to know.
-enum Part<'a> {
-    Call(CallRecord),
-    Group(CallGroup, Models<'a>),
+/// What takes the parts of a message.
+trait Parts {
+    /// Takes a record.
+    fn call(&mut self, record: &CallRecord);
+    /// Takes a group, with the records before it: all that it depends on are there.
+    fn group(&mut self, group: &CallGroup, models: &Models<'_>);
 }
 
 /// Passes on the parts of a message or of several. `None` at the first that is truncated, or that is a group without the
 /// records before it that it depends on; returns the bytes before it.
-fn each_part<'a>(records: &'a [u8], mut take: impl FnMut(Part<'a>)) -> Result<(), usize> {
+fn each_part(records: &[u8], parts: &mut impl Parts) -> Result<(), usize> {
     let mut models = Models::default();
     let mut rest = records;
     while let Some((bytes, after)) = rest.split_first_chunk::<{ size_of::<CallRecord>() }>() {
@@ -77,13 +79,13 @@ fn each_part<'a>(records: &'a [u8], mut take: impl FnMut(Part<'a>)) -> Result<()
         if first_word & GROUP_MARK == 0 {
             if let Some((record, _)) = CallRecord::split_from(bytes) {
                 models.learn(bytes, &record);
-                take(Part::Call(record));
+                parts.call(&record);
             }
         } else if let Some((group, _)) = CallGroup::split_from(bytes) {
             if !group.is_told_by(&models) {
                 break;
             }
-            take(Part::Group(group, models));
+            parts.group(&group, &models);
             models.end_ns = group.count_and_end_ns & END_MASK;
         }
         rest = after;
@@ -94,13 +96,18 @@ fn each_part<'a>(records: &'a [u8], mut take: impl FnMut(Part<'a>)) -> Result<()
 /// Adds the calls of a message to `calls`: the call of each record, the calls of each group. `None` if the message
 /// is truncated, or has a group without the calls before it that it depends on; calls added up to there stay.
 pub fn add_calls(records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> {
-    each_part(records, |part| match part {
-        Part::Call(record) => record.add_to(calls),
-        Part::Group(group, models) => {
-            group.add_to(&models, calls);
+    struct Adding<'a>(&'a mut Vec<CallRecord>);
+    impl Parts for Adding<'_> {
+        fn call(&mut self, record: &CallRecord) {
+            record.add_to(self.0);
         }
-    })
-    .ok()
+
+        fn group(&mut self, group: &CallGroup, models: &Models<'_>) {
+            // All that it depends on is there.
+            group.add_to(models, self.0).unwrap_or_default();
+        }
+    }
+    each_part(records, &mut Adding(calls)).ok()
 }
 
 /// Data that a call, or the calls of a group that are alike, moved.
@@ -126,34 +133,40 @@ pub struct Counted {
 }
 
 /// Counts the calls of a message as [`add_calls`] adds them, without making them; passes on the data that they moved.
-pub fn count_calls(records: &[u8], mut take: impl FnMut(Moved)) -> Counted {
-    let mut calls = 0;
-    let end = each_part(records, |part| match part {
-        Part::Call(record) => {
-            calls += if record.cached_pages == PAIR_MARK { 3 } else { 1 };
-            let CallRecord { op, file_kind, s_dev, .. } = record;
-            if record.returned > 0 && file_kind != 0 {
-                take(Moved { op, file_kind, s_dev, bytes: record.returned as u64 });
+pub fn count_calls(records: &[u8], take: impl FnMut(Moved)) -> Counted {
+    struct Counting<T> {
+        calls: u64,
+        take: T,
+    }
+    impl<T: FnMut(Moved)> Parts for Counting<T> {
+        fn call(&mut self, record: &CallRecord) {
+            self.calls += if record.cached_pages == PAIR_MARK { 3 } else { 1 };
+            let CallRecord { op, file_kind, s_dev, returned, .. } = *record;
+            if returned > 0 && file_kind != 0 {
+                (self.take)(Moved { op, file_kind, s_dev, bytes: returned as u64 });
             }
         }
-        Part::Group(group, models) => {
-            calls += group.calls_of(group.members() as u64);
-            let Some(model) = models.of(&group).and_then(Model::record) else { return };
+
+        fn group(&mut self, group: &CallGroup, models: &Models<'_>) {
+            self.calls += group.calls_of(group.members() as u64);
+            let Some(model) = models.of(group).and_then(Model::record) else { return };
             if model.file_kind == 0 {
                 return;
             }
             let mut sum = Moved { op: model.op, file_kind: model.file_kind, s_dev: model.s_dev, bytes: 0 };
             for member in group.all(models.narrow_bytes()) {
                 if member.op != sum.op {
-                    take(sum);
+                    (self.take)(sum);
                     (sum.op, sum.bytes) = (member.op, 0);
                 }
                 sum.bytes = sum.bytes.wrapping_add(u64::try_from(member.returned).unwrap_or(0));
             }
-            take(sum);
+            (self.take)(sum);
         }
-    });
-    Counted { calls, whole_bytes: end.err().unwrap_or(records.len()) }
+    }
+    let mut counting = Counting { calls: 0, take };
+    let end = each_part(records, &mut counting);
+    Counted { calls: counting.calls, whole_bytes: end.err().unwrap_or(records.len()) }
 }
 
 impl<'a> Models<'a> {
@@ -191,9 +204,9 @@ const OP_IO_GETEVENTS: u16 = 32;
 impl CallRecord {
     /// Adds the call of the record; that of a request of libaio may stand for the `io_submit` of one request before it
     /// and for the `io_getevents` that collected it, too.
-    fn add_to(self, calls: &mut Vec<CallRecord>) {
+    fn add_to(&self, calls: &mut Vec<CallRecord>) {
         if self.cached_pages != PAIR_MARK {
-            return calls.push(self);
+            return calls.push(*self);
         }
         let (in_calls_ns, gap_ns, events_ns) = (self.cpu_ns >> 32, self.cpu_ns >> 16 & 0xffff, self.cpu_ns & 0xffff);
         let call = CallRecord {
@@ -207,7 +220,7 @@ impl CallRecord {
             cached_pages: 0,
             fd: -1,
             file_kind: 0,
-            ..self
+            ..*self
         };
         let submission_ns = in_calls_ns.saturating_sub(gap_ns + events_ns);
         let submitted_ns = self.end_ns.saturating_sub(in_calls_ns);
@@ -227,7 +240,7 @@ impl CallRecord {
             user_before_ns: gap_ns,
             ..call
         });
-        calls.push(CallRecord { cpu_ns: 0, user_before_ns: 0, storage_read_bytes: 0, cached_pages: 0, ..self });
+        calls.push(CallRecord { cpu_ns: 0, user_before_ns: 0, storage_read_bytes: 0, cached_pages: 0, ..*self });
     }
 }
 
@@ -309,8 +322,14 @@ impl CallGroup {
         let are_pairs = OPS_OF_PAIRS.contains(&self.first_op());
         let moving = models.of(self)?.record()?;
         // They were not timed. Reads from storage count for the last call alone.
-        let untimed =
-            CallRecord { stands_for: 0, storage_read_bytes: 0, cached_pages: 0, user_before_ns: 0, cpu_ns: 0, ..moving };
+        let untimed = CallRecord {
+            stands_for: 0,
+            storage_read_bytes: 0,
+            cached_pages: 0,
+            user_before_ns: 0,
+            cpu_ns: 0,
+            ..moving
+        };
         let enter = if are_requests { models.enter?.record()? } else { moving };
         for member in self.all(models.narrow_bytes()) {
             left -= 1;
@@ -482,7 +501,8 @@ mod tests {
         // The length is that of the last record; groups between change nothing about it.
         let message = [bytes_of(&record), bytes_of(&group(1, 1200)), bytes_of(&narrow)].concat();
         add_calls(&message, &mut calls).expect("whole");
-        let moved: Vec<_> = calls[2..].iter().map(|call| (call.offset, call.op, call.requested, call.returned)).collect();
+        let moved: Vec<_> =
+            calls[2..].iter().map(|call| (call.offset, call.op, call.requested, call.returned)).collect();
         let expected: Vec<_> = (0..10).map(|number| (number * 512, 1 + number as u16 % 2, 512, 512)).collect();
         assert_eq!(moved, expected);
         assert_eq!(calls.last().map(|call| call.end_ns), Some(3000));
@@ -572,7 +592,8 @@ mod tests {
         let mut state: TaskState = unsafe { std::mem::zeroed() };
         (state.grouped, state.last_ns, state.step_ns, state.between_ns) = (3, 1000, 200, 20);
         let mut calls = vec![];
-        add_calls(&[bytes_of(&call()), bytes_of(&group(0, 0).finished_by(&state))].concat(), &mut calls).expect("whole");
+        add_calls(&[bytes_of(&call()), bytes_of(&group(0, 0).finished_by(&state))].concat(), &mut calls)
+            .expect("whole");
         let times: Vec<_> = calls[1..].iter().map(|call| (call.start_ns, call.end_ns)).collect();
         assert_eq!(times, [(1020, 1200), (1220, 1400), (1420, 1600)]);
     }

@@ -148,7 +148,8 @@ fn records_in<R: Record>(class: KernelClass, bytes: &[u8]) -> io::Result<Vec<R>>
         return Ok(records_of(bytes));
     }
     let mut calls = Vec::new();
-    add_calls(bytes, &mut calls).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its groups make no sense"))?;
+    add_calls(bytes, &mut calls)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its groups make no sense"))?;
     Ok(records_of(bytes_of_all(&calls)))
 }
 

@@ -95,10 +95,11 @@ impl Packer {
                     self.planes[(word * WORD + plane) * count..][..first].fill(0);
                 }
                 widths[word] = width.max(widths[word]);
+                let differences = differences.map(u64::to_le_bytes);
                 for plane in 0..widths[word] {
                     let bytes = &mut self.planes[(word * WORD + plane) * count + first..][..length];
                     for (byte, difference) in bytes.iter_mut().zip(&differences) {
-                        *byte = (difference >> (8 * plane)) as u8;
+                        *byte = difference[plane];
                     }
                 }
             }
@@ -122,12 +123,7 @@ fn is_group(part: &[u8]) -> bool {
 ///
 /// # Errors
 /// Returns an error if the chunk is damaged.
-pub(crate) fn unpack(
-    class: KernelClass,
-    packed: &[u8],
-    record_bytes: usize,
-    bytes: usize,
-) -> std::io::Result<Vec<u8>> {
+pub(crate) fn unpack(class: KernelClass, packed: &[u8], record_bytes: usize, bytes: usize) -> std::io::Result<Vec<u8>> {
     let count = bytes / record_bytes;
     // A byte for each part of the calls, and the bit sets of two kinds of parts.
     let most = count * (record_bytes + 1) + 2 * record_bytes / WORD;
