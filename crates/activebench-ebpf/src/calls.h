@@ -463,7 +463,7 @@ int sys_exit(u64 *context)
 	record->fd = state->fd;
 	record->op = state->op;
 	record->file_kind = state->file_kind;
-	record->stands_for = state->stands_for;
+	record->stands_for = state->stands_for > 1 && now - state->start_ns >= SURE_NS ? 1 : state->stands_for;
 	state->estimated += !state->stands_for;
 	state->user_at_record_ns = state->user_ns;
 	record_is_filled(state);

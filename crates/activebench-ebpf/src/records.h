@@ -292,8 +292,8 @@ struct call_description {
 };
 
 /* Of calls that follow one another fast, one in so many is timed from its entry; how fast,
- * from exit to exit. */
-enum { SAMPLED_CALLS = 31, FAST_NS = 8000 };
+ * from exit to exit. From so many nanoseconds on estimates count, and no sample stands for others. */
+enum { SAMPLED_CALLS = 31, FAST_NS = 8000, SURE_NS = 64000 };
 
 /* A call whose record is made later or apart: asynchronous I/O on its way, the second file of
  * a call between two. */
