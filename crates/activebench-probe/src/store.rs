@@ -24,8 +24,8 @@ use crate::totals::Sums;
 /// reading of the ring (2 ms) and that one chunk per class takes little memory.
 const CHUNK_BYTES: usize = 1 << 19;
 
-/// Calls of a chunk at most, however few bytes they take: one chunk at a time is decoded.
-const CHUNK_CALLS: u64 = 1 << 14;
+/// Calls of a chunk at most, however few bytes they take: decoded, they are no larger than other chunks.
+const CHUNK_CALLS: u64 = (CHUNK_BYTES / size_of::<CallRecord>()) as u64;
 
 /// Figures for a progress line; they lag by one reading of the ring.
 #[derive(Debug, Default)]

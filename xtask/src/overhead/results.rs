@@ -501,10 +501,7 @@ pub(crate) mod tests {
         let aims = aims(&[preads, direct], None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
-        assert_eq!(
-            standings,
-            [&[within][..], &[None; 13], &[open, None, within, within, open, None]].concat()
-        );
+        assert_eq!(standings, [&[within][..], &[None; 13], &[open, None, within, within, open, None]].concat());
         assert_eq!(
             aims[0].measured.as_deref(),
             Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),
