@@ -183,41 +183,42 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 /* The one request of an untimed io_submit, straight into its place; 0 where it is not as simple as most. */
 static always_inline int submit_one(struct task_state *state, struct task_struct *task)
 {
+	/* Not on the stack, which is short: in memory of another type. */
+	struct iocb __attribute__((may_alias)) *iocb = (void *)&state->second;
 	struct async_slot *slot;
-	struct iocb iocb;
 	u64 address;
 
 	if (bpf_probe_read_user(&address, sizeof(address), (void *)state->list_pointer) ||
-	    bpf_probe_read_user(&iocb, __builtin_offsetof(struct iocb, reserved), (void *)address))
+	    bpf_probe_read_user(iocb, __builtin_offsetof(struct iocb, reserved), (void *)address))
 		return 0;
-	if (iocb.opcode > IOCB_PWRITE || (iocb.opcode == IOCB_PWRITE && payload_is_due(state->start_ns)))
+	if (iocb->opcode > IOCB_PWRITE || (iocb->opcode == IOCB_PWRITE && payload_is_due(state->start_ns)))
 		return 0;
-	if ((s32)iocb.fd != state->known_fd || state->known_generation != fd_generation || !state->known_file)
-		look_up(state, task, iocb.fd);
+	if ((s32)iocb->fd != state->known_fd || state->known_generation != fd_generation || !state->known_file)
+		look_up(state, task, iocb->fd);
 	slot = take_slot(address, task->tgid);
 	if (!slot)
 		return 0;
 	slot->call.start_ns = state->start_ns;
 	slot->call.ino = state->known_ino;
-	slot->call.requested = iocb.bytes;
+	slot->call.requested = iocb->bytes;
 	slot->call.s_dev = state->known_s_dev;
-	slot->call.open_flags = state->known_open_flags | opened_as_asked(iocb.rw_flags);
-	slot->call.offset = iocb.offset;
+	slot->call.open_flags = state->known_open_flags | opened_as_asked(iocb->rw_flags);
+	slot->call.offset = iocb->offset;
 	slot->call.op = OP_AIO_READ;
-	if (iocb.opcode == IOCB_PWRITE) {
+	if (iocb->opcode == IOCB_PWRITE) {
 		slot->call.op = OP_AIO_WRITE;
 		if (slot->call.open_flags & OPENED_APPEND)
 			slot->call.offset = -1;
 	}
 	slot->call.tid = task->pid;
-	slot->call.fd = iocb.fd;
+	slot->call.fd = iocb->fd;
 	slot->call.file_kind = state->known_kind;
 	slot->call.stands_for = 1;
 	slot->call.tgid = task->tgid;
 	state->submitted_ino = state->known_ino;
 	state->submitted_s_dev = state->known_s_dev;
 	state->submitted_kind = state->known_kind;
-	/* For settle_half(). */
+	/* For settle_half(); the iocb is not needed any more. */
 	state->second.start_ns = state->start_ns;
 	state->second.tid = task->pid;
 	state->second.tgid = task->tgid;

@@ -351,7 +351,7 @@ impl CallGroup {
                 call.storage_read_bytes = self.storage_read_bytes;
             }
             if are_pairs {
-                let submitted_ns = begin_ns.saturating_sub_signed(member.before_ns);
+                let submitted_ns = begin_ns.saturating_add_signed(member.before_ns.saturating_neg());
                 // What is known of the two calls is as in the record in front.
                 let gap_ns = (moving.cpu_ns >> 16 & 0xffff).min(in_calls_ns);
                 let events_ns = (moving.cpu_ns & 0xffff).min(in_calls_ns - gap_ns);

@@ -87,16 +87,16 @@ impl Packer {
                     column[index] = word_in(value);
                 }
             }
-            for word in 0..words {
+            for (word, known_width) in widths.iter_mut().enumerate() {
                 let differences = prediction_of(word).differences(word, &columns, &before);
                 let used = differences[..length].iter().fold(0, |used, difference| used | difference);
                 let width = WORD - used.leading_zeros() as usize / 8;
-                for plane in widths[word]..width {
+                for plane in *known_width..width {
                     self.planes[(word * WORD + plane) * count..][..first].fill(0);
                 }
-                widths[word] = width.max(widths[word]);
+                *known_width = width.max(*known_width);
                 let differences = differences.map(u64::to_le_bytes);
-                for plane in 0..widths[word] {
+                for plane in 0..*known_width {
                     let bytes = &mut self.planes[(word * WORD + plane) * count + first..][..length];
                     for (byte, difference) in bytes.iter_mut().zip(&differences) {
                         *byte = difference[plane];
