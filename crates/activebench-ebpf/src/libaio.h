@@ -118,7 +118,8 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		state->read_iocbs++;
 		return 0;
 	}
-	call->stands_for = 1;
+	/* 0 where the start is an estimate. */
+	call->stands_for = state->stands_for;
 	call->start_ns = state->start_ns;
 	call->fd = iocb.fd;
 	call->tid = task->pid;
@@ -213,7 +214,7 @@ static always_inline int submit_one(struct task_state *state, struct task_struct
 	slot->call.tid = task->pid;
 	slot->call.fd = iocb->fd;
 	slot->call.file_kind = state->known_kind;
-	slot->call.stands_for = 1;
+	slot->call.stands_for = 0;
 	slot->call.tgid = task->tgid;
 	state->submitted_ino = state->known_ino;
 	state->submitted_s_dev = state->known_s_dev;
@@ -310,7 +311,9 @@ static long reap_iocb(u32 index, struct list_walk *walk)
 	call = find_request(event.iocb, tgid, &slot);
 	if (!call)
 		return 0;
-	call->stands_for = walk->state->aio_stands_for;
+	/* An estimate: it was submitted before this call at least. */
+	if (!call->stands_for && call->start_ns > walk->state->start_ns)
+		call->start_ns = walk->state->start_ns;
 	add_async(walk->state, call, walk->state->last_ns, event.result);
 	forget_request(event.iocb, tgid, slot);
 	return 0;
@@ -403,11 +406,19 @@ static always_inline int pair_joins(struct task_state *state, struct async_call 
 	u32 calls = state->grouped;
 	struct call_group *group = group_at(state, state->batch.count);
 
-	if (!state->aio_model || call->ino != model->ino || call->s_dev != model->s_dev || call->fd != model->fd ||
+	/* The end of one whose start was timed is timed. */
+	if (!state->aio_model || call->stands_for || call->ino != model->ino || call->s_dev != model->s_dev || call->fd != model->fd ||
 	    call->open_flags != model->open_flags || call->file_kind != model->file_kind ||
 	    returned != (s64)call->requested || returned >> 32 || (u64)call->offset >> 55 || before != (u64)(s64)(s32)before)
 		return 0;
 	calls &= GROUP_MARGIN - 1;
+	/* Submitted by a pair of this group: by which one. */
+	if ((s64)before < 0) {
+		u32 since = -before;
+		u32 submitted = since > state->between_ns && state->step_ns ? (since - state->between_ns) / state->step_ns : 0;
+
+		before = -1 - (s64)(submitted < calls ? submitted : calls);
+	}
 	group->calls[calls].offset_and_op = (u64)call->offset << 8 | call->op;
 	group->calls[calls].requested = returned;
 	group->calls[calls].returned = before;
@@ -428,7 +439,8 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	struct call_record *record = next_record(state);
 	u64 read_bytes = task->ioac.read_bytes;
 
-	record->start_ns = call->start_ns < now ? call->start_ns : now;
+	/* An estimate that is later than the first call of the pair is too late. */
+	record->start_ns = call->start_ns < now - in_calls ? call->start_ns : now - in_calls;
 	record->end_ns = now;
 	record->ino = call->ino;
 	record->offset = call->offset;
@@ -446,13 +458,14 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	record->fd = call->fd;
 	record->op = call->op;
 	record->file_kind = call->file_kind;
-	record->stands_for = 0;
+	/* Of the request alone. */
+	record->stands_for = call->stands_for > 1 && now - record->start_ns >= FAST_NS ? 1 : call->stands_for;
 	state->read_bytes_at_start = read_bytes;
 	state->user_ns += user + gap;
 	state->kernel_ns += in_calls - gap;
 	state->user_at_record_ns = state->user_ns;
 	state->last_ns = now;
-	state->estimated += 3;
+	state->estimated += call->stands_for ? 2 : 3;
 	state->in_groups += 2;
 	if (!state->aio_steps)
 		state->step_ns = 0;
@@ -534,19 +547,15 @@ static always_inline int leaves_pair(struct task_state *state, s64 returned)
 static always_inline void learn_pair(struct task_state *state, struct pt_regs *regs, u64 now, s64 returned)
 {
 	u8 stage = state->aio_stage;
-	u8 stands_for = state->aio_stands_for;
 
 	state->aio_stage = 0;
-	state->aio_stands_for = 1;
 	if (time_every_call || state->narrow || returned != 1)
 		return;
 	if (state->op == OP_IO_SUBMIT && state->requested == 1 && state->read_iocbs == 1) {
 		state->aio_stage = AIO_TIMED;
 		state->aio_context = regs->di;
-		state->aio_stands_for = state->stands_for ? state->stands_for : 1;
 	} else if (state->op == OP_IO_GETEVENTS && stage == AIO_TIMED) {
 		learn(&state->aio_events_ns, now - state->start_ns);
-		state->aio_stands_for = stands_for;
 		if (now - state->aio_pair_ns < FAST_NS)
 			state->aio_stage = AIO_READY;
 		state->aio_pair_ns = now;

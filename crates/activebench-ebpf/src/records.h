@@ -93,7 +93,9 @@ enum { GROUP_CALLS = 5, GROUP_MARGIN = 8, NARROW_CALLS = 10, NARROW_MARGIN = 16 
 struct grouped_call {
 	u64 offset_and_op; /* offset << 8 | op */
 	u32 requested; /* of a request of libaio also what was returned */
-	s32 returned;  /* of a request of libaio: how long before the first call of the group it was submitted */
+	/* Of a request of libaio: how long before the group it was submitted; -1 by the first pair of the group, -2 by the
+	 * second ... */
+	s32 returned;
 };
 
 struct call_group {
@@ -451,7 +453,7 @@ struct task_state {
 	u32 aio_gap_ns;
 	u32 aio_events_ns;
 	u8 aio_stage;
-	u8 aio_stands_for; /* the requests that the call in flight collects */
+	u8 padding_of_lines;
 	/* The place of the last record of a pair in the batch, and one; 0 without one. */
 	u8 aio_model;
 	u8 aio_steps; /* step_ns is that of pairs */

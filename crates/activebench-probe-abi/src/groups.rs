@@ -191,8 +191,8 @@ struct Member {
     offset: i64,
     requested: u64,
     returned: i64,
-    /// Submission of a request of libaio, as the time before the first call of the group.
-    before_ns: i64,
+    /// Submission of a request of libaio, as in [`GroupedCall`].
+    submission: i64,
 }
 
 /// In `cached_pages` of a request of libaio: the record stands for two calls too.
@@ -220,6 +220,8 @@ impl CallRecord {
             cached_pages: 0,
             fd: -1,
             file_kind: 0,
+            // The request alone may be a sample.
+            stands_for: 0,
             ..*self
         };
         let submission_ns = in_calls_ns.saturating_sub(gap_ns + events_ns);
@@ -307,7 +309,7 @@ impl CallGroup {
                 offset: (offset_and_op >> 8) as i64,
                 requested: u64::from(requested),
                 returned: if are_pairs { i64::from(requested) } else { i64::from(returned) },
-                before_ns: if are_pairs { i64::from(returned) } else { 0 },
+                submission: if are_pairs { i64::from(returned) } else { 0 },
             }
         })
     }
@@ -331,7 +333,9 @@ impl CallGroup {
             ..moving
         };
         let enter = if are_requests { models.enter?.record()? } else { moving };
-        for member in self.all(models.narrow_bytes()) {
+        // Of the pairs of the group.
+        let mut starts_ns = [0; 5];
+        for (index, member) in self.all(models.narrow_bytes()).enumerate() {
             left -= 1;
             let end_ns = if left == 0 { last_end_ns } else { end_before_ns.saturating_add(u64::from(self.step_ns)) };
             let start_ns = end_ns.min(end_before_ns.saturating_add(u64::from(self.user_ns)));
@@ -351,11 +355,16 @@ impl CallGroup {
                 call.storage_read_bytes = self.storage_read_bytes;
             }
             if are_pairs {
-                let submitted_ns = begin_ns.saturating_add_signed(member.before_ns.saturating_neg());
+                starts_ns[index % starts_ns.len()] = start_ns;
+                let submitted_ns = match usize::try_from(!member.submission) {
+                    // No later than by this pair itself.
+                    Ok(pair) => starts_ns[pair.min(index) % starts_ns.len()],
+                    Err(_) => begin_ns.saturating_sub(member.submission.unsigned_abs()),
+                };
                 // What is known of the two calls is as in the record in front.
                 let gap_ns = (moving.cpu_ns >> 16 & 0xffff).min(in_calls_ns);
                 let events_ns = (moving.cpu_ns & 0xffff).min(in_calls_ns - gap_ns);
-                call.start_ns = submitted_ns.min(end_ns);
+                call.start_ns = submitted_ns.min(start_ns);
                 call.cpu_ns = in_calls_ns << 32 | gap_ns << 16 | events_ns;
                 call.cached_pages = PAIR_MARK;
                 call.add_to(calls);
@@ -513,7 +522,7 @@ mod tests {
         let mut pair = CallRecord { op: 33, fd: 5, start_ns: 500, returned: 100, stands_for: 0, ..call() };
         (pair.cpu_ns, pair.cached_pages) = (1000 << 32 | 10 << 16 | 20, PAIR_MARK);
         let mut group = group(2, 1250);
-        for (member, (op, submitted)) in group.calls.iter_mut().zip([(33, 700), (34, -30)]) {
+        for (member, (op, submitted)) in group.calls.iter_mut().zip([(33, 700), (34, -1)]) {
             member.offset_and_op = member.offset_and_op >> 8 << 8 | op;
             member.returned = submitted;
         }

@@ -65,7 +65,8 @@ shared! {
         offset_and_op: u64,
         /// Bytes requested; of a request of libaio also the result.
         requested: u32,
-        /// Result; of a request of libaio its submission, as the time before the first call of the group.
+        /// Result; of a request of libaio its submission: the time before the group, or -1 for the first pair of the
+        /// group, -2 for the second ...
         returned: i32,
     }
 

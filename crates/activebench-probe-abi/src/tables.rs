@@ -335,8 +335,8 @@ shared! {
         aio_events_ns: u32,
         /// 1 after a fast pair, 2 after a timed `io_submit`, 3 after an untimed one that has no record yet.
         aio_stage: u8,
-        /// Number of requests that those which the call in flight collects represent.
-        aio_stands_for: u8,
+        /// Zero.
+        padding_of_lines: u8,
         /// Index of the last record of a pair among the waiting records, plus 1; 0 without one.
         aio_model: u8,
         /// 1 when `step_ns` is that of pairs.
