@@ -147,6 +147,7 @@ static always_inline u32 account_batch(struct task_state *state)
 	state->in_groups = 0;
 	state->groupable = 0;
 	state->request_known = 0;
+	state->aio_model = 0;
 	state->batch.record_class = CLASS_CALLS;
 	return calls;
 }
@@ -198,6 +199,54 @@ static always_inline int is_request(u64 offset_and_op)
 	return op >= OP_URING_READ && op <= OP_URING_OTHER;
 }
 
+/* Whether it is a request of libaio, which stands for three. */
+static always_inline int is_pair(u64 offset_and_op)
+{
+	u8 op = offset_and_op;
+
+	return op >= OP_AIO_READ && op <= OP_AIO_FDATASYNC;
+}
+
+/* Groups that are wide after one that a call of another length ended. */
+enum { WIDE_GROUPS = 64 };
+
+/*
+ * Adds a call to the group that is being filled, as its so many-th; 0 where the group is narrow and
+ * the call is not. It is found out when a group begins whether it is narrow: lengths that change
+ * all the time would end every one of them.
+ */
+static always_inline int add_to_group(struct task_state *state, u32 calls, u64 offset_and_op, u32 requested, s32 returned)
+{
+	struct call_group *group = group_at(state, state->group_place);
+	u32 is_narrow = state->narrow_bytes == requested && requested && (s32)requested == returned;
+
+	if (!calls) {
+		if (state->wide_left) {
+			state->wide_left--;
+			is_narrow = 0;
+		}
+		state->is_narrow = is_narrow;
+	}
+	if (!state->is_narrow) {
+		group->calls[calls & (GROUP_MARGIN - 1)].offset_and_op = offset_and_op;
+		group->calls[calls & (GROUP_MARGIN - 1)].requested = requested;
+		group->calls[calls & (GROUP_MARGIN - 1)].returned = returned;
+	} else if (is_narrow) {
+		((u64 *)group->calls)[calls & (NARROW_MARGIN - 1)] = offset_and_op;
+	} else {
+		state->wide_left = WIDE_GROUPS;
+		return 0;
+	}
+	state->grouped = calls + 1;
+	return 1;
+}
+
+/* Whether the group that is being filled is full. */
+static always_inline int is_full(struct task_state *state, u32 calls)
+{
+	return calls >= (state->is_narrow ? NARROW_CALLS : GROUP_CALLS);
+}
+
 /* How many times as long as those before it a call may take before it counts as slow. */
 enum { SLOW_STEPS = 2 };
 
@@ -211,16 +260,21 @@ static never_inline u64 close_group(struct task_state *state, struct call_group 
 {
 	u64 passed = end_ns - state->last_ns;
 	u32 calls = state->grouped;
-	u32 records = is_request(group->calls[0].offset_and_op) ? 2 * calls : calls;
+	u64 first = group->calls[0].offset_and_op;
+	u32 records = is_request(first) ? 2 * calls : is_pair(first) ? 3 * calls : calls;
 	u64 mean = calls ? passed / calls : 0;
 	u64 step = mean < SLOW_STEPS * (u64)state->step_ns ? mean : state->step_ns;
-	u64 user;
+	u64 user = state->between_ns < step ? state->between_ns : step;
 
-	user = state->between_ns < step ? state->between_ns : step;
 	group->count_and_end_ns = GROUP_MARK | (u64)calls << GROUP_COUNT_SHIFT | end_ns;
+	if (state->is_narrow)
+		group->count_and_end_ns |= NARROW_MARK;
 	group->step_ns = step;
 	group->user_ns = user;
 	group->storage_read_bytes = storage_read_bytes;
+	/* Between the two calls of a pair, too. */
+	if (is_pair(first))
+		user += state->aio_gap_ns < step - user ? state->aio_gap_ns : step - user;
 	state->user_ns += user * calls;
 	state->kernel_ns += passed - user * calls;
 	state->user_at_record_ns = state->user_ns;

@@ -106,8 +106,8 @@ static always_inline void draw_sample(struct task_state *state, struct call_desc
 		return;
 	state->stands_for = SAMPLED_CALLS;
 	state->random = state->random * 1664525 + 1013904223;
-	/* Whole groups, none to six: 15 calls on average. */
-	state->untimed_left = ((state->random >> 16) * 7 >> 16) * GROUP_CALLS;
+	/* Whole groups, none to six: 30 calls on average. */
+	state->untimed_left = ((state->random >> 16) * 7 >> 16) * NARROW_CALLS;
 }
 
 /* Whether a call of many meanings has the one that is recorded. */
@@ -191,8 +191,11 @@ int sys_enter(u64 *context)
 		state->arguments_later = 1;
 		state->stands_for = 0;
 		state->cached_pages = 0;
-		state->ring_request = 0;
-		state->ring_inline = 0;
+		/* A plain call follows another one, and submits nothing. */
+		if (!(call->flags & CALL_PLAIN)) {
+			state->ring_request = 0;
+			state->ring_inline = 0;
+		}
 		return 0;
 	}
 	if (call && enters_pair(state, call, regs))
@@ -345,31 +348,27 @@ static always_inline int joins_group(struct task_state *state, struct pt_regs *r
 	u64 offset = regs->r10;
 	u64 requested = regs->dx;
 	u32 calls = state->grouped;
-	struct call_group *group;
 
-	if (state->in_kernel != ENTERED_UNTIMED || state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS || !state->groupable || state->cached_pages ||
-	    state->exit_jiffies != bpf_jiffies64())
+	if (state->in_kernel != ENTERED_UNTIMED || !state->groupable || state->cached_pages ||
+	    state->op == OP_IO_SUBMIT || state->op == OP_IO_GETEVENTS || state->exit_jiffies != bpf_jiffies64())
 		return 0;
-	group = group_at(state, state->group_place);
-	calls &= GROUP_MARGIN - 1;
 	if (state->op == OP_URING_ENTER) {
 		if (!state->paired || !state->request_known || returned != 1)
 			return 0;
-		group->calls[calls] = state->pair;
+		if (!add_to_group(state, calls, state->pair.offset_and_op, state->pair.requested, state->pair.returned))
+			return 0;
 		state->paired = 0;
 	} else {
 		if (state->call_flags & CALL_FILE_POSITION)
 			offset = READ_FIELD((struct file *)state->known_file, f_pos) - (returned > 0 ? returned : 0);
 		if (offset >> 55 || requested >> 32 || returned != (s32)returned)
 			return 0;
-		group->calls[calls].offset_and_op = offset << 8 | state->op;
-		group->calls[calls].requested = requested;
-		group->calls[calls].returned = returned;
+		if (!add_to_group(state, calls, offset << 8 | state->op, requested, returned))
+			return 0;
 	}
-	state->grouped = calls + 1;
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->op = 0;
-	if (calls + 1 == GROUP_CALLS || !state->untimed_left)
+	if (is_full(state, calls + 1) || !state->untimed_left)
 		finish_group(state);
 	return 1;
 }
@@ -464,7 +463,7 @@ int sys_exit(u64 *context)
 	record->fd = state->fd;
 	record->op = state->op;
 	record->file_kind = state->file_kind;
-	record->stands_for = state->stands_for;
+	record->stands_for = state->stands_for > 1 && now - state->start_ns >= SURE_NS ? 1 : state->stands_for;
 	state->estimated += !state->stands_for;
 	state->user_at_record_ns = state->user_ns;
 	record_is_filled(state);
@@ -472,8 +471,12 @@ int sys_exit(u64 *context)
 	state->fast = !time_every_call && step < FAST_NS &&
 		      (state->op == OP_URING_ENTER ? state->ring_inline && returned == 1
 						   : state->call_flags & CALL_PLAIN && state->file_kind == FILE_REGULAR);
-	if (state->fast)
+	if (state->fast) {
+		if (state->aio_steps)
+			state->step_ns = 0;
+		state->aio_steps = 0;
 		learn(&state->step_ns, step);
+	}
 	/* Past the page cache it may read from storage without a sign of it. */
 	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count &&
 			   (state->op != OP_URING_ENTER || state->request_known);
@@ -482,6 +485,7 @@ int sys_exit(u64 *context)
 	state->exit_jiffies = bpf_jiffies64();
 	state->read_bytes_at_start += record->storage_read_bytes;
 	if (state->call_flags & CALL_PLAIN) {
+		state->narrow_bytes = returned == (u32)state->requested && !(state->requested >> 32) ? returned : 0;
 		state->op = 0;
 		return 0;
 	}

@@ -305,6 +305,7 @@ static never_inline int settle_pair(struct task_state *state, struct task_struct
 	state->paired = 0;
 	add_async(state, &call, now, state->pair.returned);
 	state->request_known = state->batch.count != 0;
+	state->narrow_bytes = state->pair.requested == (u32)state->pair.returned ? state->pair.requested : 0;
 	return 0;
 }
 
@@ -412,6 +413,7 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 	add_async(state, call, end_ns, result);
 	/* Not when it left at once. Of another thread's request the group would get the wrong one. */
 	state->request_known = file && state->batch.count && call->tid == bpf_get_current_task_btf()->pid;
+	state->narrow_bytes = call->requested == (u32)result && result > 0 ? result : 0;
 	forget_request(address, 0, slot);
 }
 

@@ -118,7 +118,8 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		state->read_iocbs++;
 		return 0;
 	}
-	call->stands_for = 1;
+	/* 0 where the start is an estimate. */
+	call->stands_for = state->stands_for;
 	call->start_ns = state->start_ns;
 	call->fd = iocb.fd;
 	call->tid = task->pid;
@@ -178,6 +179,52 @@ static long submit_iocb(u32 index, struct list_walk *walk)
 		submit_besides(state, address, call);
 	state->read_iocbs++;
 	return 0;
+}
+
+/* The one request of an untimed io_submit, straight into its place; 0 where it is not as simple as most. */
+static always_inline int submit_one(struct task_state *state, struct task_struct *task)
+{
+	/* Not on the stack, which is short: in memory of another type. */
+	struct iocb __attribute__((may_alias)) *iocb = (void *)&state->second;
+	struct async_slot *slot;
+	u64 address;
+
+	if (bpf_probe_read_user(&address, sizeof(address), (void *)state->list_pointer) ||
+	    bpf_probe_read_user(iocb, __builtin_offsetof(struct iocb, reserved), (void *)address))
+		return 0;
+	if (iocb->opcode > IOCB_PWRITE || (iocb->opcode == IOCB_PWRITE && payload_is_due(state->start_ns)))
+		return 0;
+	if ((s32)iocb->fd != state->known_fd || state->known_generation != fd_generation || !state->known_file)
+		look_up(state, task, iocb->fd);
+	slot = take_slot(address, task->tgid);
+	if (!slot)
+		return 0;
+	slot->call.start_ns = state->start_ns;
+	slot->call.ino = state->known_ino;
+	slot->call.requested = iocb->bytes;
+	slot->call.s_dev = state->known_s_dev;
+	slot->call.open_flags = state->known_open_flags | opened_as_asked(iocb->rw_flags);
+	slot->call.offset = iocb->offset;
+	slot->call.op = OP_AIO_READ;
+	if (iocb->opcode == IOCB_PWRITE) {
+		slot->call.op = OP_AIO_WRITE;
+		if (slot->call.open_flags & OPENED_APPEND)
+			slot->call.offset = -1;
+	}
+	slot->call.tid = task->pid;
+	slot->call.fd = iocb->fd;
+	slot->call.file_kind = state->known_kind;
+	slot->call.stands_for = 0;
+	slot->call.tgid = task->tgid;
+	state->submitted_ino = state->known_ino;
+	state->submitted_s_dev = state->known_s_dev;
+	state->submitted_kind = state->known_kind;
+	/* For settle_half(); the iocb is not needed any more. */
+	state->second.start_ns = state->start_ns;
+	state->second.tid = task->pid;
+	state->second.tgid = task->tgid;
+	state->read_iocbs = 1;
+	return 1;
 }
 
 static never_inline int submit_iocbs(struct task_state *state, struct task_struct *task)
@@ -264,7 +311,9 @@ static long reap_iocb(u32 index, struct list_walk *walk)
 	call = find_request(event.iocb, tgid, &slot);
 	if (!call)
 		return 0;
-	call->stands_for = walk->state->aio_stands_for;
+	/* An estimate: it was submitted before this call at least. */
+	if (!call->stands_for && call->start_ns > walk->state->start_ns)
+		call->start_ns = walk->state->start_ns;
 	add_async(walk->state, call, walk->state->last_ns, event.result);
 	forget_request(event.iocb, tgid, slot);
 	return 0;
@@ -288,7 +337,7 @@ static never_inline int reap_iocbs(struct task_state *state, struct task_struct 
 static always_inline int follows_pair(struct task_state *state, struct call_description *call, struct pt_regs *regs)
 {
 	return call->op == OP_IO_SUBMIT && state->aio_stage == AIO_READY && regs->si == 1 &&
-	       regs->di == state->aio_context && !state->grouped;
+	       regs->di == state->aio_context;
 }
 
 /* Whether a call is one of a pair and goes untimed; its entry is done then. */
@@ -322,8 +371,9 @@ static always_inline int enters_pair(struct task_state *state, struct call_descr
 	state->requested = 1;
 	state->list_pointer = regs->dx;
 	state->narrow = 0;
-	state->start_ns = state->last_ns + state->between_ns;
-	submit_iocbs(state, task);
+	state->start_ns = state->last_ns + state->between_ns + state->grouped * (u64)state->step_ns;
+	if (!submit_one(state, task))
+		submit_iocbs(state, task);
 	return 1;
 }
 
@@ -348,6 +398,35 @@ static never_inline int settle_half(struct task_state *state, u64 now)
 	return 0;
 }
 
+/* Whether the request that a pair collects joins a group: its pair is as the last one that has a record. */
+static always_inline int pair_joins(struct task_state *state, struct async_call *call, s64 returned)
+{
+	struct call_record *model = &state->records[(state->aio_model - 1) & (CALL_BATCH - 1)];
+	u64 before = state->last_ns - call->start_ns;
+	u32 calls = state->grouped;
+	struct call_group *group = group_at(state, state->batch.count);
+
+	/* The end of one whose start was timed is timed. */
+	if (!state->aio_model || call->stands_for || call->ino != model->ino || call->s_dev != model->s_dev || call->fd != model->fd ||
+	    call->open_flags != model->open_flags || call->file_kind != model->file_kind ||
+	    returned != (s64)call->requested || returned >> 32 || (u64)call->offset >> 55 || before != (u64)(s64)(s32)before)
+		return 0;
+	calls &= GROUP_MARGIN - 1;
+	/* Submitted by a pair of this group: by which one. */
+	if ((s64)before < 0) {
+		u32 since = -before;
+		u32 submitted = since > state->between_ns && state->step_ns ? (since - state->between_ns) / state->step_ns : 0;
+
+		before = -1 - (s64)(submitted < calls ? submitted : calls);
+	}
+	group->calls[calls].offset_and_op = (u64)call->offset << 8 | call->op;
+	group->calls[calls].requested = returned;
+	group->calls[calls].returned = before;
+	state->is_narrow = 0;
+	state->grouped = calls + 1;
+	return 1;
+}
+
 /* The record of a request that stands for the calls of a pair. */
 static always_inline void add_pair(struct task_state *state, struct task_struct *task, struct async_call *call, u64 now,
 				   s64 returned)
@@ -360,7 +439,8 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	struct call_record *record = next_record(state);
 	u64 read_bytes = task->ioac.read_bytes;
 
-	record->start_ns = call->start_ns < now ? call->start_ns : now;
+	/* An estimate that is later than the first call of the pair is too late. */
+	record->start_ns = call->start_ns < now - in_calls ? call->start_ns : now - in_calls;
 	record->end_ns = now;
 	record->ino = call->ino;
 	record->offset = call->offset;
@@ -378,25 +458,57 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	record->fd = call->fd;
 	record->op = call->op;
 	record->file_kind = call->file_kind;
-	record->stands_for = 0;
+	/* Of the request alone. */
+	record->stands_for = call->stands_for > 1 && now - record->start_ns >= FAST_NS ? 1 : call->stands_for;
 	state->read_bytes_at_start = read_bytes;
 	state->user_ns += user + gap;
 	state->kernel_ns += in_calls - gap;
 	state->user_at_record_ns = state->user_ns;
 	state->last_ns = now;
-	state->estimated += 3;
+	state->estimated += call->stands_for ? 2 : 3;
 	state->in_groups += 2;
+	if (!state->aio_steps)
+		state->step_ns = 0;
+	state->aio_steps = 1;
+	learn(&state->step_ns, passed);
+	state->aio_model = state->batch.count + 1;
 	record_is_filled(state);
+}
+
+/* Reads the clock at the end of a pair that stayed out of a group, or is the last of one. */
+static never_inline int end_pair(struct task_state *state, struct async_call *call, s64 returned)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns();
+
+	if (!call) {
+		u64 read_bytes = task->ioac.read_bytes;
+		u64 mean = close_group(state, group_at(state, state->batch.count), now,
+				       read_bytes - state->read_bytes_at_start);
+
+		state->read_bytes_at_start = read_bytes;
+		learn(&state->step_ns, mean);
+		state->aio_stage = mean < FAST_NS ? AIO_READY : 0;
+	} else {
+		if (state->grouped)
+			settle_group(state, now);
+		if (now - state->last_ns >= FAST_NS)
+			return 0;
+		add_pair(state, task, call, now, returned);
+	}
+	state->aio_pair_ns = now;
+	state->exit_ns = now;
+	state->exit_jiffies = bpf_jiffies64();
+	return 1;
 }
 
 /* Whether an untimed call of a pair leaves like this. */
 static always_inline int leaves_pair(struct task_state *state, s64 returned)
 {
-	struct task_struct *task;
 	struct io_event event;
 	struct async_slot *slot;
 	struct async_call *call;
-	u64 now;
+	struct task_struct *task;
 
 	if (returned != 1 || state->in_kernel != ENTERED_UNTIMED || state->exit_jiffies != bpf_jiffies64())
 		return 0;
@@ -416,15 +528,16 @@ static always_inline int leaves_pair(struct task_state *state, s64 returned)
 	/* One record names one thread. */
 	if (!call || call->tid != (u32)task->pid)
 		return 0;
-	now = bpf_ktime_get_ns();
-	if (now - state->last_ns >= FAST_NS)
-		return 0;
-	add_pair(state, task, call, now, event.result);
+	if (!pair_joins(state, call, event.result)) {
+		if (!end_pair(state, call, event.result))
+			return 0;
+		state->aio_stage = AIO_READY;
+	} else {
+		state->aio_stage = AIO_READY;
+		if (state->grouped >= GROUP_CALLS || !state->untimed_left)
+			end_pair(state, NULL, 0);
+	}
 	forget_request(event.iocb, task->tgid, slot);
-	state->aio_stage = AIO_READY;
-	state->aio_pair_ns = now;
-	state->exit_ns = now;
-	state->exit_jiffies = bpf_jiffies64();
 	state->in_kernel = OUTSIDE_KERNEL;
 	state->op = 0;
 	return 1;
@@ -434,19 +547,15 @@ static always_inline int leaves_pair(struct task_state *state, s64 returned)
 static always_inline void learn_pair(struct task_state *state, struct pt_regs *regs, u64 now, s64 returned)
 {
 	u8 stage = state->aio_stage;
-	u8 stands_for = state->aio_stands_for;
 
 	state->aio_stage = 0;
-	state->aio_stands_for = 1;
 	if (time_every_call || state->narrow || returned != 1)
 		return;
 	if (state->op == OP_IO_SUBMIT && state->requested == 1 && state->read_iocbs == 1) {
 		state->aio_stage = AIO_TIMED;
 		state->aio_context = regs->di;
-		state->aio_stands_for = state->stands_for ? state->stands_for : 1;
 	} else if (state->op == OP_IO_GETEVENTS && stage == AIO_TIMED) {
 		learn(&state->aio_events_ns, now - state->start_ns);
-		state->aio_stands_for = stands_for;
 		if (now - state->aio_pair_ns < FAST_NS)
 			state->aio_stage = AIO_READY;
 		state->aio_pair_ns = now;

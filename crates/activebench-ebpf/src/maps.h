@@ -264,13 +264,13 @@ static always_inline struct task_state *find_state(u64 distance, u32 half)
 	struct task_struct *task;
 	struct task_state *state;
 
-	if (!look_every_caller_up && thread--) {
+	if (thread--) {
 		state = bpf_map_lookup_elem(&threads, &thread);
 		if (state && state->stack == stack)
 			return state;
 	}
 	births_before = births;
-	if (!look_every_caller_up && strangers[hash].stack == stack && strangers[hash].births == births_before)
+	if (strangers[hash].stack == stack && strangers[hash].births == births_before)
 		return NULL;
 	task = bpf_get_current_task_btf();
 	state = state_of(task);
@@ -279,12 +279,12 @@ static always_inline struct task_state *find_state(u64 distance, u32 half)
 	if (state)
 		count_looked_up();
 	/* What interrupts a task is on another stack, which belongs to nobody. */
-	if ((u32)(u64)task->stack != (half & ~(STACK_BYTES - 1)))
+	if (look_every_caller_up || (u32)(u64)task->stack != (half & ~(STACK_BYTES - 1)))
 		return state;
 	if (state) {
 		state->stack = stack;
 		callers[hash] = state->thread + 1;
-	} else if (births_before && !look_every_caller_up) {
+	} else if (births_before) {
 		remember_stranger(&strangers[hash], stack, births_before);
 	}
 	return state;

@@ -82,27 +82,35 @@ struct call_record {
  * of the same thread on the same descriptor: what is not here is as there. A request of io_uring
  * (its op says so) stands for itself and for the io_uring_enter that submitted it alone and in
  * which it completed: what is not here is as in the last records of both in front of the group.
+ * A request of libaio stands for the two calls of its pair: what is not here is as in the last
+ * record of a pair in front of the group, see add_pair().
+ *
+ * A narrow group has the offsets alone, of twice as many: each call moved what it asked for, as
+ * many bytes as the last record in front of the group that is not of an io_uring_enter.
  */
-enum { GROUP_CALLS = 5, GROUP_MARGIN = 8 };
+enum { GROUP_CALLS = 5, GROUP_MARGIN = 8, NARROW_CALLS = 10, NARROW_MARGIN = 16 };
 
 struct grouped_call {
 	u64 offset_and_op; /* offset << 8 | op */
-	u32 requested;
+	u32 requested; /* of a request of libaio also what was returned */
+	/* Of a request of libaio: how long before the group it was submitted; -1 by the first pair of the group, -2 by the
+	 * second ... */
 	s32 returned;
 };
 
 struct call_group {
-	u64 count_and_end_ns; /* GROUP_MARK, which no time has; 3 bits, how many; when the last one ended */
+	u64 count_and_end_ns; /* GROUP_MARK, which no time has; 4 bits, how many; NARROW_MARK or 0; when the last one ended */
 	u16 step_ns;          /* from end to end, up to that of the last but one */
 	u16 user_ns;          /* in user mode in front of each */
 	u32 storage_read_bytes; /* by all of them */
-	struct grouped_call calls[GROUP_CALLS];
+	struct grouped_call calls[GROUP_CALLS]; /* of a narrow group: NARROW_CALLS times offset_and_op */
 };
 
 /* A request of libaio stands for the io_submit before it and the io_getevents that collected it too. */
 #define PAIR_MARK 0xffffffff
 #define GROUP_MARK (1ull << 63)
-enum { GROUP_COUNT_SHIFT = 60 };
+#define NARROW_MARK (1ull << 58)
+enum { GROUP_COUNT_SHIFT = 59 };
 
 struct name_record {
 	struct batch_header header;
@@ -286,8 +294,8 @@ struct call_description {
 };
 
 /* Of calls that follow one another fast, one in so many is timed from its entry; how fast,
- * from exit to exit. */
-enum { SAMPLED_CALLS = 16, FAST_NS = 8000 };
+ * from exit to exit. From so many nanoseconds on estimates count, and no sample stands for others. */
+enum { SAMPLED_CALLS = 31, FAST_NS = 8000, SURE_NS = 64000 };
 
 /* A call whose record is made later or apart: asynchronous I/O on its way, the second file of
  * a call between two. */
@@ -335,7 +343,10 @@ struct stranger {
  */
 struct task_state {
 	u32 used;
-	u32 thread;
+	u16 thread;
+	/* Whether the group that is being filled is narrow, and how many groups from here on are wide. */
+	u8 is_narrow;
+	u8 wide_left;
 	/* All from here to the records is zero at birth.
 	 * Its kernel stack, as a distance from `callers`; 0 until it was seen there. */
 	u64 stack;
@@ -360,7 +371,7 @@ struct task_state {
 	u16 untimed_left;
 	u8 grouped;
 	u8 group_place;
-	u32 in_groups; /* calls of finished groups that have not left yet, less one for each group */
+	u32 narrow_bytes; /* that each call of a narrow group moves; 0 when it cannot be narrow */
 	u64 last_ns;
 	/* What requests of io_uring touch besides. The one that was submitted last, by the call in
 	 * flight, while it is in flight too: the kernel looks for its file when it issues it. */
@@ -442,12 +453,15 @@ struct task_state {
 	u32 aio_gap_ns;
 	u32 aio_events_ns;
 	u8 aio_stage;
-	u8 aio_stands_for; /* the requests that the call in flight collects */
-	u8 padding_of_lines[6];
+	u8 padding_of_lines;
+	/* The place of the last record of a pair in the batch, and one; 0 without one. */
+	u8 aio_model;
+	u8 aio_steps; /* step_ns is that of pairs */
+	u32 in_groups; /* calls of finished groups that have not left yet, less one for each group */
 	/* Records that have not left yet: a message as it stands. */
 	struct batch_header batch;
 	struct call_record records[CALL_BATCH];
-	/* Never touched: the verifier takes a call's number in its group to be below GROUP_MARGIN. */
+	/* Never touched: the verifier takes a call's number in its group to be below GROUP_MARGIN or NARROW_MARGIN. */
 	u8 margin[64];
 };
 

@@ -63,6 +63,7 @@ static always_inline struct task_state *take_place(struct task_struct *task)
 					 __builtin_offsetof(struct task_state, records) -
 						 __builtin_offsetof(struct task_state, stack));
 			state->thread = thread;
+			state->wide_left = 0;
 			return state;
 		}
 	}

@@ -13,7 +13,7 @@ mod records;
 pub mod syscalls;
 mod tables;
 
-pub use groups::add_calls;
+pub use groups::{Counted, Moved, add_calls, count_calls};
 pub use layout::{Layout, Record, bytes_of, bytes_of_all};
 pub use records::{
     BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall, MOST_FRAMES, NameRecord,

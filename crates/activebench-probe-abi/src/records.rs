@@ -63,15 +63,17 @@ shared! {
     GroupedCall / "grouped_call" {
         /// Offset of the data, times 256, plus the code of `activebench_model::call::Op`.
         offset_and_op: u64,
-        /// Bytes requested.
+        /// Bytes requested; of a request of libaio also the result.
         requested: u32,
-        /// Result.
+        /// Result; of a request of libaio its submission: the time before the group, or -1 for the first pair of the
+        /// group, -2 for the second ...
         returned: i32,
     }
 
     /// Fast calls in place of a [`CallRecord`]; see [`add_calls`](crate::add_calls).
     CallGroup / "call_group" {
-        /// The highest bit is set, then the number of calls in 3 bits, then the end of the last call.
+        /// The highest bit is set, then the number of calls in 4 bits, then 1 for a narrow group, then the end of the
+        /// last call.
         count_and_end_ns: u64,
         /// Time from the end of one call to the end of the next, for all but the last call.
         step_ns: u16,
@@ -79,7 +81,7 @@ shared! {
         user_ns: u16,
         /// Bytes that they read from storage.
         storage_read_bytes: u32,
-        /// The first calls are set, as many as the count says.
+        /// The first calls are set, as many as the count says. A narrow group has `offset_and_op` alone, of up to 10.
         calls: [GroupedCall; 5],
     }
 

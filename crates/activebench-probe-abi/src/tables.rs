@@ -176,7 +176,11 @@ shared! {
         /// 1 while a task uses this entry.
         used: u32,
         /// Index of this entry.
-        thread: u32,
+        thread: u16,
+        /// 1 when the group that is being filled is narrow.
+        is_narrow: u8,
+        /// Number of the next groups that are wide.
+        wide_left: u8,
         /// Kernel stack of the task, as a distance from the table of callers; 0 until the task was seen on it.
         stack: u64,
         /// Kernel tick when the time was last read at the end of a call; 0 when a sample was taken since.
@@ -207,8 +211,8 @@ shared! {
         grouped: u8,
         /// Index of the record whose place the group takes.
         group_place: u8,
-        /// Calls of finished groups that wait, minus one for each group.
-        in_groups: u32,
+        /// Bytes that each call of a narrow group moves; 0 when it cannot be narrow.
+        narrow_bytes: u32,
         /// Time of the last change of mode.
         last_ns: u64,
         /// The io_uring request that the call in flight submitted last, while it is in flight; otherwise 0.
@@ -331,10 +335,14 @@ shared! {
         aio_events_ns: u32,
         /// 1 after a fast pair, 2 after a timed `io_submit`, 3 after an untimed one that has no record yet.
         aio_stage: u8,
-        /// Number of requests that those which the call in flight collects represent.
-        aio_stands_for: u8,
         /// Zero.
-        padding_of_lines: [u8; 6],
+        padding_of_lines: u8,
+        /// Index of the last record of a pair among the waiting records, plus 1; 0 without one.
+        aio_model: u8,
+        /// 1 when `step_ns` is that of pairs.
+        aio_steps: u8,
+        /// Calls of finished groups that wait, minus one for each group.
+        in_groups: u32,
         /// Header of the waiting records.
         batch: BatchHeader,
         /// Waiting records.

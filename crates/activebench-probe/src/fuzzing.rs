@@ -1,10 +1,11 @@
-//! Ways for the fuzz targets into what reads the kernel's records and the tool's executables.
+//! Ways for the fuzz targets and the benchmark into what reads the kernel's records and the tool's executables.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use activebench_model::coverage::Coverage;
+use activebench_model::event::KernelClass;
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
 
@@ -24,6 +25,38 @@ pub enum Message<'a> {
     Payload(&'a [u8]),
 }
 
+/// What receives the messages while the tool runs.
+#[derive(Debug)]
+pub struct Receiver {
+    store: RecordStore,
+    payload: PayloadStore,
+    live: LiveFigures,
+}
+
+impl Receiver {
+    /// Creates one that has received nothing.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn new() -> io::Result<Self> {
+        let store = RecordStore::new(LogOptions::default())?;
+        Ok(Self { store, payload: PayloadStore::new(Payload::Keep, 1)?, live: LiveFigures::default() })
+    }
+
+    /// Takes a message.
+    pub fn take(&mut self, message: &Message<'_>) {
+        match message {
+            Message::Event(message) => self.store.take(message, &self.live),
+            Message::Payload(message) => self.payload.take(message),
+        }
+    }
+
+    /// Returns the number of records of a class that arrived.
+    pub fn received(&self, class: KernelClass) -> u64 {
+        self.store.received(class)
+    }
+}
+
 /// Takes messages as they come from the rings, and reads all events of the observation; returns the number of events.
 ///
 /// # Errors
@@ -32,15 +65,9 @@ pub fn observe(messages: &[Message<'_>]) -> io::Result<usize> {
     fn count<T>(batches: impl Iterator<Item = Result<Vec<T>, Unreadable>>) -> usize {
         batches.map(|batch| batch.map_or(0, |events| events.len())).sum()
     }
-    let mut store = RecordStore::new(LogOptions::default())?;
-    let mut payload = PayloadStore::new(Payload::Keep, 1)?;
-    let live = LiveFigures::default();
-    for message in messages {
-        match message {
-            Message::Event(message) => store.take(message, &live),
-            Message::Payload(message) => payload.take(message),
-        }
-    }
+    let mut receiver = Receiver::new()?;
+    messages.iter().for_each(|message| receiver.take(message));
+    let Receiver { mut store, payload, .. } = receiver;
     store.close();
     let observation = Observation::of(store, &payload, None, Stacks::default(), Coverage::default())?;
     Ok(count(observation.calls())

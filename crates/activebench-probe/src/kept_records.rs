@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use activebench_model::event::KernelClass;
-use activebench_probe_abi::Record;
+use activebench_probe_abi::{Record, add_calls, bytes_of_all};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
@@ -125,9 +125,11 @@ impl KeptRecords {
                 .read_packed(chunk)
                 .and_then(|packed| unpack(class, &packed, record_size(class), chunk.bytes))
                 .map_err(damaged)?;
-            Ok(records_of(&bytes))
+            records_in(class, &bytes).map_err(damaged)
         });
-        let open = kept.into_iter().map(move |kept| Ok(records_of(&self.read(kept.open).map_err(damaged)?)));
+        let open = kept
+            .into_iter()
+            .map(move |kept| self.read(kept.open).and_then(|bytes| records_in(class, &bytes)).map_err(damaged));
         packed.chain(open)
     }
 
@@ -138,6 +140,17 @@ impl KeptRecords {
             (true, None) => Err(io::Error::other("there is no spool file")),
         }
     }
+}
+
+/// Returns the records of unpacked bytes; calls are kept as the kernel programs merged them.
+fn records_in<R: Record>(class: KernelClass, bytes: &[u8]) -> io::Result<Vec<R>> {
+    if class != KernelClass::Calls {
+        return Ok(records_of(bytes));
+    }
+    let mut calls = Vec::new();
+    add_calls(bytes, &mut calls)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its groups make no sense"))?;
+    Ok(records_of(bytes_of_all(&calls)))
 }
 
 fn read(file: &File, extent: Extent) -> io::Result<Vec<u8>> {

@@ -17,11 +17,21 @@ const WORD: usize = 8;
 /// zstd's fastest regular level: its CPU time is taken from the benchmark.
 const LEVEL: i32 = 1;
 
+/// Records that are transposed at once: their words and differences stay in the CPU's first cache.
+const BLOCK: usize = 64;
+
+/// The values of one word in a block of records.
+type Column = [u64; BLOCK];
+
 /// Packs chunks; reuses its working memory between them.
 pub(crate) struct Packer {
     zstd: Compressor<'static>,
+    /// All byte planes of a chunk. Those above a word's largest difference are not written.
     planes: Vec<u8>,
-    differences: Vec<u64>,
+    /// What is compressed.
+    content: Vec<u8>,
+    /// Records of calls, and groups of calls.
+    parts: [Vec<u8>; 2],
     packed: Vec<u8>,
 }
 
@@ -35,95 +45,247 @@ impl Packer {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { zstd: Compressor::new(LEVEL)?, planes: Vec::new(), differences: Vec::new(), packed: Vec::new() })
+        Ok(Self {
+            zstd: Compressor::new(LEVEL)?,
+            planes: Vec::new(),
+            content: Vec::new(),
+            parts: Default::default(),
+            packed: Vec::new(),
+        })
     }
 
-    /// Packs whole records of a class.
+    /// Packs whole records of a class; those of calls may be groups.
     ///
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub(crate) fn pack(&mut self, class: KernelClass, records: &[u8], record_bytes: usize) -> std::io::Result<Vec<u8>> {
-        let count = records.len() / record_bytes;
-        self.planes.clear();
-        self.planes.resize(count * record_bytes, 0);
-        for word in 0..record_bytes / WORD {
-            self.differences.clear();
-            let mut before = None;
-            for record in records.chunks_exact(record_bytes) {
-                let difference = word_of(record, word).wrapping_sub(expected(class, word, record, before));
-                self.differences.push(folded(difference));
-                before = Some(record);
+        self.content.clear();
+        if class == KernelClass::Calls {
+            let mut parts = std::mem::take(&mut self.parts);
+            parts.iter_mut().for_each(Vec::clear);
+            for part in records.chunks_exact(record_bytes) {
+                let kind = usize::from(is_group(part));
+                parts[kind].extend_from_slice(part);
+                self.content.push(kind as u8);
             }
-            let used = self.differences.iter().fold(0, |used, difference| used | difference);
-            // The planes above the largest difference are zeroes already.
-            for plane in 0..WORD - used.leading_zeros() as usize / 8 {
-                let bytes = &mut self.planes[(word * WORD + plane) * count..][..count];
-                for (byte, difference) in bytes.iter_mut().zip(&self.differences) {
-                    *byte = (difference >> (8 * plane)) as u8;
-                }
-            }
+            self.add_planes(Prediction::of_call, &parts[0], record_bytes);
+            self.add_planes(Prediction::of_group, &parts[1], record_bytes);
+            self.parts = parts;
+        } else {
+            self.add_planes(Prediction::Before, records, record_bytes);
         }
         // It needs room for the worst case, and what is kept must not hold that room.
         self.packed.clear();
-        self.packed.reserve(compress_bound(self.planes.len()));
-        self.zstd.compress_to_buffer(&self.planes, &mut self.packed)?;
+        self.packed.reserve(compress_bound(self.content.len()));
+        self.zstd.compress_to_buffer(&self.content, &mut self.packed)?;
         Ok(self.packed.as_slice().to_vec())
+    }
+
+    /// Adds the bit sets of the planes that are used, then these planes.
+    fn add_planes(&mut self, prediction_of: fn(usize) -> Prediction, records: &[u8], record_bytes: usize) {
+        let words = record_bytes / WORD;
+        let count = records.len() / record_bytes;
+        // Planes of an earlier chunk are written over where they are used.
+        self.planes.resize(self.planes.len().max(count * record_bytes), 0);
+        let mut columns = vec![[0; BLOCK]; words];
+        // Of the record before the block, and the bytes that the differences of each word have had so far.
+        let mut before = vec![0; words];
+        let mut widths = vec![0; words];
+        for (block, records) in records.chunks(BLOCK * record_bytes).enumerate() {
+            let first = block * BLOCK;
+            let length = records.len() / record_bytes;
+            for (index, record) in records.chunks_exact(record_bytes).enumerate() {
+                for (column, value) in columns.iter_mut().zip(record.chunks_exact(WORD)) {
+                    column[index] = word_in(value);
+                }
+            }
+            for (word, known_width) in widths.iter_mut().enumerate() {
+                let differences = prediction_of(word).differences(word, &columns, &before);
+                let used = differences[..length].iter().fold(0, |used, difference| used | difference);
+                let width = WORD - used.leading_zeros() as usize / 8;
+                for plane in *known_width..width {
+                    self.planes[(word * WORD + plane) * count..][..first].fill(0);
+                }
+                *known_width = width.max(*known_width);
+                let differences = differences.map(u64::to_le_bytes);
+                for plane in 0..*known_width {
+                    let bytes = &mut self.planes[(word * WORD + plane) * count + first..][..length];
+                    for (byte, difference) in bytes.iter_mut().zip(&differences) {
+                        *byte = difference[plane];
+                    }
+                }
+            }
+            if let Some(last) = length.checked_sub(1) {
+                before.iter_mut().zip(&columns).for_each(|(before, column)| *before = column[last]);
+            }
+        }
+        self.content.extend(widths.iter().map(|width| ((1_u32 << width) - 1) as u8));
+        for (word, width) in widths.iter().enumerate() {
+            self.content.extend_from_slice(&self.planes[word * WORD * count..][..width * count]);
+        }
     }
 }
 
-/// Unpacks the records of a packed chunk.
+/// `true` for a group of calls: start times never reach the highest bit of the first word.
+fn is_group(part: &[u8]) -> bool {
+    part.get(WORD - 1).is_some_and(|byte| byte & 0x80 != 0)
+}
+
+/// Unpacks a packed chunk; `bytes` is the size of its records.
 ///
 /// # Errors
 /// Returns an error if the chunk is damaged.
-pub(crate) fn unpack(
-    class: KernelClass,
-    packed: &[u8],
+pub(crate) fn unpack(class: KernelClass, packed: &[u8], record_bytes: usize, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let count = bytes / record_bytes;
+    // A byte for each part of the calls, and the bit sets of two kinds of parts.
+    let most = count * (record_bytes + 1) + 2 * record_bytes / WORD;
+    let content = Decompressor::new()?.decompress(packed, most)?;
+    if class != KernelClass::Calls {
+        return take_planes(&mut &content[..], Prediction::Before, count, record_bytes);
+    }
+    let (kinds, mut planes) = content.split_at_checked(count).ok_or_else(damaged)?;
+    let groups = kinds.iter().filter(|kind| **kind != 0).count();
+    let records = take_planes(&mut planes, Prediction::of_call, count - groups, record_bytes)?;
+    let groups = take_planes(&mut planes, Prediction::of_group, groups, record_bytes)?;
+    let (mut records, mut groups) = (records.chunks_exact(record_bytes), groups.chunks_exact(record_bytes));
+    let mut parts = Vec::with_capacity(bytes);
+    for kind in kinds {
+        let part = if *kind == 0 { records.next() } else { groups.next() };
+        parts.extend_from_slice(part.unwrap_or_default());
+    }
+    Ok(parts)
+}
+
+fn damaged() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, "its planes are not as many as it says")
+}
+
+/// Takes bit sets and planes from the front, and returns the records.
+fn take_planes(
+    content: &mut &[u8],
+    prediction_of: fn(usize) -> Prediction,
+    count: usize,
     record_bytes: usize,
-    most_bytes: usize,
 ) -> std::io::Result<Vec<u8>> {
-    let planes = Decompressor::new()?.decompress(packed, most_bytes)?;
-    let count = planes.len() / record_bytes;
-    // Joins the bytes of each difference again, word by word.
     let words = record_bytes / WORD;
+    let (used, mut planes) = content.split_at_checked(words).ok_or_else(damaged)?;
+    // Joins the bytes of each difference again, word by word.
     let mut differences = vec![0_u64; words * count];
-    for (number, bytes) in planes.chunks_exact(count.max(1)).enumerate() {
-        let of_word = &mut differences[number / WORD * count..][..count];
-        for (difference, byte) in of_word.iter_mut().zip(bytes) {
-            *difference |= u64::from(*byte) << (8 * (number % WORD));
+    for (word, used) in used.iter().enumerate() {
+        for plane in 0..used.count_ones() {
+            let (bytes, rest) = planes.split_at_checked(count).ok_or_else(damaged)?;
+            planes = rest;
+            for (difference, byte) in differences[word * count..][..count].iter_mut().zip(bytes) {
+                *difference |= u64::from(*byte) << (8 * plane);
+            }
         }
     }
+    *content = planes;
+    let predictions: Vec<Prediction> = (0..words).map(prediction_of).collect();
     let mut records = vec![0; count * record_bytes];
-    for index in 0..count {
-        let (done, rest) = records.split_at_mut(index * record_bytes);
-        let before = index.checked_sub(1).map(|index| &done[index * record_bytes..]);
-        let record = &mut rest[..record_bytes];
+    let (mut record, mut before) = (vec![0; words], vec![0; words]);
+    for (index, bytes) in records.chunks_exact_mut(record_bytes).enumerate() {
         for word in 0..words {
             let difference = unfolded(differences[word * count + index]);
-            let value = difference.wrapping_add(expected(class, word, record, before));
-            record[word * WORD..][..WORD].copy_from_slice(&value.to_ne_bytes());
+            record[word] = difference.wrapping_add(predictions[word].of_record(&record, &before));
         }
+        for (bytes, value) in bytes.chunks_exact_mut(WORD).zip(&record) {
+            bytes.copy_from_slice(&value.to_ne_bytes());
+        }
+        std::mem::swap(&mut record, &mut before);
     }
     Ok(records)
 }
 
-/// Predicts a word of a record from the words before it and the record before, which are all that is known when a
-/// chunk is unpacked. A wrong prediction costs only bytes.
-fn expected(class: KernelClass, word: usize, record: &[u8], before: Option<&[u8]>) -> u64 {
-    let earlier = |word| before.map_or(0, |before| word_of(before, word));
-    match (class, word) {
-        // A call starts soon after the previous one ended, ends soon after it started, and is on the CPU for most of
-        // that time. Its thread was in user mode for most of the gap before it.
-        (KernelClass::Calls, 0) => earlier(1),
-        (KernelClass::Calls, 1) => word_of(record, 0),
-        (KernelClass::Calls, 6) => word_of(record, 1).wrapping_sub(word_of(record, 0)),
-        (KernelClass::Calls, 7) => word_of(record, 0).wrapping_sub(earlier(1)),
-        _ => earlier(word),
+/// What a word of a record is predicted from: the words before it and the record before, which are all that is known
+/// when a chunk is unpacked. A wrong prediction costs only bytes.
+#[derive(Clone, Copy, Debug)]
+enum Prediction {
+    /// It is as a word of the record before.
+    Before(usize),
+    /// It is as an earlier word of the record.
+    Earlier(usize),
+    /// A call is on the CPU for most of the time from its start to its end.
+    Duration,
+    /// Its thread was in user mode for most of the gap before it.
+    Gap,
+}
+
+impl Prediction {
+    fn of_call(word: usize) -> Self {
+        match word {
+            // It starts soon after the one before ended, and ends soon after it started.
+            0 => Self::Before(1),
+            1 => Self::Earlier(0),
+            6 => Self::Duration,
+            7 => Self::Gap,
+            _ => Self::Before(word),
+        }
+    }
+
+    /// Offsets are as those of the call before, or of the one before that in a narrow group.
+    fn of_group(word: usize) -> Self {
+        match word {
+            0 | 1 => Self::Before(word),
+            2 | 3 => Self::Before(word + 8),
+            _ => Self::Earlier(word - 2),
+        }
+    }
+
+    /// Predicts a word of a record.
+    fn of_record(self, record: &[u64], before: &[u64]) -> u64 {
+        let (at, before_at) = (|word: usize| record.get(word).copied(), |word: usize| before.get(word).copied());
+        match self {
+            Self::Before(word) => before_at(word).unwrap_or(0),
+            Self::Earlier(word) => at(word).unwrap_or(0),
+            Self::Duration => at(1).unwrap_or(0).wrapping_sub(at(0).unwrap_or(0)),
+            Self::Gap => at(0).unwrap_or(0).wrapping_sub(before_at(1).unwrap_or(0)),
+        }
+    }
+
+    /// Returns the differences of a word to its predictions, for a block; `before` is the record before the block.
+    fn differences(self, word: usize, columns: &[Column], before: &[u64]) -> Column {
+        let column = |word: usize| columns.get(word).unwrap_or(&[0; BLOCK]);
+        // The same word of the record before each.
+        let shifted = |word: usize| {
+            let mut shifted = [before.get(word).copied().unwrap_or(0); BLOCK];
+            shifted[1..].copy_from_slice(&column(word)[..BLOCK - 1]);
+            shifted
+        };
+        let values = column(word);
+        let [starts, ends] = [column(0), column(1)];
+        let mut differences = [0; BLOCK];
+        match self {
+            Self::Before(word) => {
+                let expected = shifted(word);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(expected[at]));
+                }
+            }
+            Self::Earlier(word) => {
+                let expected = column(word);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(expected[at]));
+                }
+            }
+            Self::Duration => {
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(ends[at].wrapping_sub(starts[at])));
+                }
+            }
+            Self::Gap => {
+                let expected = shifted(1);
+                for at in 0..BLOCK {
+                    differences[at] = folded(values[at].wrapping_sub(starts[at].wrapping_sub(expected[at])));
+                }
+            }
+        }
+        differences
     }
 }
 
-fn word_of(record: &[u8], word: usize) -> u64 {
-    let bytes = record[word * WORD..(word + 1) * WORD].try_into();
-    bytes.map_or(0, u64::from_ne_bytes)
+fn word_in(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_ne_bytes)
 }
 
 /// Maps small negative numbers to small positive ones (the zigzag encoding of protocol buffers).

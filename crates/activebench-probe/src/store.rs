@@ -9,7 +9,7 @@ use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::decode::{KernelEvent, Travel};
 use activebench_probe_abi::{
     BatchHeader, BlockRecord, CallGroup, CallRecord, Record, SampleRecord, StoredSample, TaskRecord, TaskState,
-    add_calls, bytes_of, bytes_of_all, with_kernel_event,
+    add_calls, bytes_of, bytes_of_all, count_calls, with_kernel_event,
 };
 
 use crate::chunk_storage::{Log, LogOptions, Place};
@@ -24,6 +24,9 @@ use crate::totals::Sums;
 /// reading of the ring (2 ms) and that one chunk per class takes little memory.
 const CHUNK_BYTES: usize = 1 << 19;
 
+/// Calls of a chunk at most, however few bytes they take: decoded, they are no larger than other chunks.
+const CHUNK_CALLS: u64 = (CHUNK_BYTES / size_of::<CallRecord>()) as u64;
+
 /// Figures for a progress line; they lag by one reading of the ring.
 #[derive(Debug, Default)]
 pub struct LiveFigures {
@@ -33,19 +36,6 @@ pub struct LiveFigures {
 }
 
 impl LiveFigures {
-    fn count_calls(&self, calls: &[CallRecord]) {
-        let (mut read, mut written) = (0, 0);
-        for call in calls.iter().filter(|call| call.returned > 0 && call.file_kind != 0) {
-            match Op::from_code(call.op) {
-                Some(op) if op.is_read() => read += call.returned as u64,
-                Some(op) if op.is_write() => written += call.returned as u64,
-                _ => {}
-            }
-        }
-        self.read_bytes.fetch_add(read, Ordering::Relaxed);
-        self.write_bytes.fetch_add(written, Ordering::Relaxed);
-    }
-
     /// Sets bytes read, written, and completed by devices.
     pub(crate) fn set(&self, [read, written, completed]: [u64; 3]) {
         self.read_bytes.store(read, Ordering::Relaxed);
@@ -78,6 +68,8 @@ struct Chunk {
 #[derive(Debug, Default)]
 struct ClassStore {
     open: Vec<u8>,
+    /// Records that `open` stands for.
+    in_open: u64,
     chunks: Vec<Chunk>,
     received: u64,
     dropped: u64,
@@ -157,15 +149,42 @@ impl RecordStore {
         Some(())
     }
 
-    /// Adds the calls of a message, or of a batch in the kernel's memory with the same layout.
+    /// Adds the calls of a message, or of a batch in the kernel's memory with the same layout. They are kept as they
+    /// came, which is up to ten times shorter than a record of each.
     pub(crate) fn take_calls(&mut self, records: &[u8], live: &LiveFigures) {
-        let mut calls = std::mem::take(&mut self.calls);
-        calls.clear();
-        if add_calls(records, &mut calls).is_none() {
+        let (mut read, mut written) = (0, 0);
+        // Most calls of a message are on the same file system: their bytes are summed before the lookup.
+        let (mut s_dev, mut bytes, mut found) = (None, 0_u64, None);
+        let (usage, log) = (&mut self.usage, &self.log);
+        let mut use_of = |s_dev, bytes| usage.add_called(s_dev, bytes, |device| log.is_apart(device));
+        let counted = count_calls(records, |moved| {
+            match Op::from_code(moved.op) {
+                Some(op) if op.is_read() => read += moved.bytes,
+                Some(op) if op.is_write() => written += moved.bytes,
+                _ => return,
+            }
+            if s_dev != Some(moved.s_dev) {
+                found = s_dev.and_then(|s_dev| use_of(s_dev, bytes)).or(found);
+                (s_dev, bytes) = (Some(moved.s_dev), 0);
+            }
+            bytes = bytes.saturating_add(moved.bytes);
+        });
+        found = s_dev.and_then(|s_dev| use_of(s_dev, bytes)).or(found);
+        self.used(found);
+        live.read_bytes.fetch_add(read, Ordering::Relaxed);
+        live.write_bytes.fetch_add(written, Ordering::Relaxed);
+        if counted.whole_bytes < records.len() {
             self.malformed += 1;
         }
-        live.count_calls(&calls);
-        self.push(KernelClass::Calls, bytes_of_all(&calls), calls.len() as u64);
+        let records = &records[..counted.whole_bytes];
+        if self.is_kept(KernelClass::Calls) {
+            return self.keep_records(KernelClass::Calls, records, counted.calls);
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        calls.clear();
+        // All of them: what makes no sense was cut off.
+        self.malformed += u64::from(add_calls(records, &mut calls).is_none());
+        self.add_up(KernelClass::Calls, bytes_of_all(&calls), counted.calls);
         self.calls = calls;
     }
 
@@ -202,28 +221,46 @@ impl RecordStore {
         }
     }
 
-    /// Keeps records of a class, or adds them to the totals if there is no space.
+    /// Keeps records of a class other than calls, or adds them to the totals if there is no space.
     pub(crate) fn push(&mut self, class: KernelClass, payload: &[u8], count: u64) {
-        self.watch(class, payload);
-        let store = &mut self.classes[class as usize];
-        store.received += count;
+        let log = &self.log;
+        let found = self.usage.take(class, payload, |device| log.is_apart(device));
+        self.used(found);
+        if self.is_kept(class) {
+            self.keep_records(class, payload, count);
+        } else {
+            self.add_up(class, payload, count);
+        }
+    }
+
+    /// Returns `true` if records of a class go into the log.
+    fn is_kept(&self, class: KernelClass) -> bool {
         // Tasks are few, and the records of their ends have the CPU time of the whole run.
-        let is_kept = self.closing || class == KernelClass::Tasks;
-        if let Some(cut) = self.cut.as_mut().filter(|_| !is_kept) {
+        self.cut.is_none() || self.closing || class == KernelClass::Tasks
+    }
+
+    fn add_up(&mut self, class: KernelClass, payload: &[u8], count: u64) {
+        self.classes[class as usize].received += count;
+        if let Some(cut) = &mut self.cut {
             *cut.records.entry(class.class()).or_default() += count;
             cut.at_ns = cut.at_ns.min(add_up(&mut self.sums, class, payload));
-            return;
         }
+    }
+
+    fn keep_records(&mut self, class: KernelClass, payload: &[u8], count: u64) {
+        let store = &mut self.classes[class as usize];
+        store.received += count;
         // A tool that begins processes without end must not make the log grow without end.
         if self.cut.is_some() && !self.closing && self.log.is_overfull() {
             store.dropped += count;
             return;
         }
+        store.in_open += count;
         if store.open.capacity() == 0 {
             store.open.reserve_exact(CHUNK_BYTES + payload.len());
         }
         store.open.extend_from_slice(payload);
-        if store.open.len() >= CHUNK_BYTES {
+        if store.open.len() >= CHUNK_BYTES || class == KernelClass::Calls && store.in_open >= CHUNK_CALLS {
             self.close_chunk(class);
         }
     }
@@ -235,7 +272,7 @@ impl RecordStore {
             Ok(packed) => packed,
             Err(_) => {
                 // Not enough memory. Records that cannot be kept are counted.
-                store.dropped += (store.open.len() / record_bytes) as u64;
+                store.dropped += std::mem::take(&mut store.in_open);
                 store.open.clear();
                 return;
             }
@@ -243,15 +280,15 @@ impl RecordStore {
         let (place, full) = self.log.take(packed);
         store.chunks.push(Chunk { place, bytes: store.open.len() });
         store.open.clear();
+        store.in_open = 0;
         if let (Some(why), None) = (full, &self.cut) {
             self.cut = Some(LogCut { at_ns: u64::MAX, why, records: BTreeMap::new() });
         }
     }
 
     /// Stops spooling when the tool uses a device that the spool may share.
-    fn watch(&mut self, class: KernelClass, payload: &[u8]) {
-        let log = &self.log;
-        if let Some(device) = self.usage.take(class, payload, |device| log.is_apart(device)) {
+    fn used(&mut self, device: Option<u32>) {
+        if let Some(device) = device {
             let device = DeviceNumber(device);
             self.log.hold(format!("the run directory may share a device with what the tool used ({device})"));
         }
@@ -419,7 +456,7 @@ mod tests {
         // SAFETY: all zeroes is a value of every `Record`.
         let (mut call, mut group): (CallRecord, CallGroup) = unsafe { std::mem::zeroed() };
         (call.file_kind, call.op, call.ino, call.s_dev, call.returned) = (1, 2, 7, 9, 100);
-        group.count_and_end_ns = 1 << 63 | 3 << 60 | 5000;
+        group.count_and_end_ns = 1 << 63 | 3 << 59 | 5000;
         for merged in &mut group.calls {
             (merged.offset_and_op, merged.returned) = (2, 10);
         }
@@ -428,7 +465,7 @@ mod tests {
         let whole = [bytes_of(&header), &parts[..]].concat();
         let live = LiveFigures::default();
         let mut store = store(1);
-        let messages = CHUNK_BYTES / (4 * size_of::<CallRecord>()) + 2;
+        let messages = CHUNK_CALLS as usize / 4 + 2;
         for _ in 0..messages {
             store.take(&whole, &live);
         }

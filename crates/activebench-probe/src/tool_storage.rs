@@ -1,8 +1,7 @@
 //! File systems and devices that the tool uses as storage, as far as the spool must know them.
 
-use activebench_model::call::Op;
 use activebench_model::event::KernelClass;
-use activebench_probe_abi::{CacheRecord, CallRecord, Record};
+use activebench_probe_abi::{CacheRecord, Record};
 
 /// Below this many bytes through calls, the data is a tool's configuration, log or shared library, not its work.
 const LEAST_CALLED_BYTES: u64 = 1 << 20;
@@ -19,26 +18,9 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Adds records; returns a super block or device that is in use as storage and is not apart from the spool.
+    /// Adds records of all classes but calls; returns a super block or device that is in use as storage and is not apart from the spool.
     pub(crate) fn take(&mut self, class: KernelClass, payload: &[u8], is_apart: impl Fn(u32) -> bool) -> Option<u32> {
         match class {
-            KernelClass::Calls => {
-                // Most calls of a message are on the same file system: their bytes are summed before the lookup.
-                let (mut s_dev, mut bytes) = (None, 0);
-                let mut found = None;
-                each(payload, |call: CallRecord| {
-                    let moves = Op::from_code(call.op).is_some_and(|op| op.is_read() || op.is_write());
-                    if call.file_kind == 0 || !moves {
-                        return;
-                    }
-                    if s_dev != Some(call.s_dev) {
-                        found = s_dev.and_then(|s_dev| self.add(s_dev, bytes, 0, &is_apart)).or(found);
-                        (s_dev, bytes) = (Some(call.s_dev), 0);
-                    }
-                    bytes += u64::try_from(call.returned).unwrap_or(0);
-                });
-                s_dev.and_then(|s_dev| self.add(s_dev, bytes, 0, &is_apart)).or(found)
-            }
             KernelClass::PageCache => {
                 let mut found = None;
                 each(payload, |cached: CacheRecord| {
@@ -50,6 +32,11 @@ impl Usage {
             }
             _ => None,
         }
+    }
+
+    /// As [`Usage::take`], for bytes that calls moved.
+    pub(crate) fn add_called(&mut self, s_dev: u32, bytes: u64, is_apart: impl Fn(u32) -> bool) -> Option<u32> {
+        self.add(s_dev, bytes, 0, &is_apart)
     }
 
     fn add(&mut self, s_dev: u32, called: u64, cached: u64, is_apart: &impl Fn(u32) -> bool) -> Option<u32> {

@@ -140,6 +140,16 @@ impl WorkloadResult {
         self.row(variant)?.cost
     }
 
+    /// Returns the nanoseconds per call that a variant and empty programs add, for each round with both.
+    fn added_beside_the_floor(&self, variant: Variant) -> Vec<(f64, f64)> {
+        let figures = |variant| self.row(variant).map_or(&[][..], |row| &row.ns_per_call);
+        let (untraced, floor) = (figures(Variant::Untraced), figures(Variant::Floor));
+        let rounds = figures(variant).iter().zip(floor).zip(untraced);
+        rounds
+            .filter_map(|((ours, floor), untraced)| Some(((*ours)? - (*untraced)?, (*floor)? - (*untraced)?)))
+            .collect()
+    }
+
     /// Returns the nanoseconds per call that the first variant takes more than the second, for each round with both;
     /// empty when one was not measured.
     fn differences(&self, first: Variant, second: Variant) -> Vec<f64> {
@@ -224,6 +234,14 @@ const OUTSIDE_NS: f64 = 110.0;
 /// Largest accepted ratio of a cached read of an asynchronous engine, and largest accepted multiple of the floor's cost.
 const ASYNCHRONOUS_RATIO: f64 = 1.12;
 const ASYNCHRONOUS_FLOORS: f64 = 3.0;
+/// Largest accepted multiples of the floor's cost for a cached pread, with and without stack samples, and for one of a
+/// process outside the tree.
+const PREAD_FLOORS: f64 = 2.0;
+const PREAD_FLOORS_WITHOUT_SAMPLES: f64 = 1.3;
+const OUTSIDE_FLOORS: f64 = 1.3;
+/// Most nanoseconds of the observer's own CPU time per record: one CPU then keeps up with more than 4 million calls per
+/// second of four.
+const CONSUMER_NS: f64 = 60.0;
 /// Smallest accepted factor by which repeated offsets are found faster than by `sort | uniq -c`.
 const OFFSETS_FACTOR: f64 = 10.0;
 /// Most seconds for it, for any number of reads up to 100 million, and most memory.
@@ -242,10 +260,21 @@ pub(crate) fn aims(
     vec![
         of_nanoseconds("a cached pread", CACHED_PREAD_NS, result("preads")),
         of_nanoseconds("a cached pread outside the tree", OUTSIDE_NS, result("bystander")),
-        of_asynchronous("io_uring", result("fio-io-uring")),
-        of_floors("io_uring", result("fio-io-uring")),
-        of_asynchronous("libaio", result("fio-libaio")),
-        of_floors("libaio", result("fio-libaio")),
+        of_floors("a cached pread", Variant::Activebench, PREAD_FLOORS, result("preads")),
+        of_floors(
+            "a cached pread, without stack samples",
+            Variant::WithoutSamples,
+            PREAD_FLOORS_WITHOUT_SAMPLES,
+            result("preads"),
+        ),
+        of_floors("a cached pread outside the tree", Variant::Activebench, OUTSIDE_FLOORS, result("bystander")),
+        of_consumer(result("preads")),
+        of_asynchronous("io_uring", Variant::Activebench, result("fio-io-uring")),
+        of_asynchronous("io_uring", Variant::WithoutSamples, result("fio-io-uring")),
+        of_floors("a cached read through io_uring", Variant::Activebench, ASYNCHRONOUS_FLOORS, result("fio-io-uring")),
+        of_asynchronous("libaio", Variant::Activebench, result("fio-libaio")),
+        of_asynchronous("libaio", Variant::WithoutSamples, result("fio-libaio")),
+        of_floors("a cached read through libaio", Variant::Activebench, ASYNCHRONOUS_FLOORS, result("fio-libaio")),
         of_ratio("direct reads of a loop device", result("direct-loop")),
         of_median("a loop device", result("direct-loop")),
         of_ratio("direct reads of a file", result("direct-file")),
@@ -282,13 +311,19 @@ fn of_nanoseconds(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Ai
     }
 }
 
-fn of_asynchronous(engine: &str, result: Option<&WorkloadResult>) -> Aim {
-    let cost = result.and_then(|result| result.cost_of(Variant::Activebench));
+fn of_asynchronous(engine: &str, variant: Variant, result: Option<&WorkloadResult>) -> Aim {
+    let cost = result.and_then(|result| result.cost_of(variant));
+    let floor = result.and_then(|result| result.cost_of(Variant::Floor));
+    let how = if variant == Variant::WithoutSamples { ", without stack samples" } else { "" };
     Aim {
-        aim: format!("a cached read through {engine} takes at most {ASYNCHRONOUS_RATIO} times as long"),
+        aim: format!("a cached read through {engine} takes at most {ASYNCHRONOUS_RATIO} times as long{how}"),
         measured: cost.map(|cost| {
             let interval = said(cost.ratio_interval, cost.rounds, |ratio| format!("{ratio:.2}"), "");
-            format!("{:.2} times, {:.0} ns more ({interval})", cost.ratio_median, cost.added_ns_median)
+            let floor = floor.filter(|floor| floor.ratio_median > ASYNCHRONOUS_RATIO);
+            let beyond = floor.map_or_else(String::new, |floor| {
+                format!("; programs that do nothing already take {:.2} times as long here", floor.ratio_median)
+            });
+            format!("{:.2} times, {:.0} ns more ({interval}){beyond}", cost.ratio_median, cost.added_ns_median)
         }),
         standing: cost.map(|cost| Standing::of(cost.ratio_interval, ASYNCHRONOUS_RATIO, 1.0 / ASYNCHRONOUS_RATIO)),
     }
@@ -296,31 +331,41 @@ fn of_asynchronous(engine: &str, result: Option<&WorkloadResult>) -> Aim {
 
 /// Compares what is added with what empty programs on the same hooks add, by the difference to the accepted multiple
 /// in each round.
-fn of_floors(engine: &str, result: Option<&WorkloadResult>) -> Aim {
+fn of_floors(what: &str, variant: Variant, limit: f64, result: Option<&WorkloadResult>) -> Aim {
     let measured = result.and_then(|result| {
-        let costs = result.cost_of(Variant::Activebench).zip(result.cost_of(Variant::Floor))?;
-        let ours = result.differences(Variant::Activebench, Variant::Untraced);
-        let floor = result.differences(Variant::Floor, Variant::Untraced);
-        let beyond =
-            ours.iter().zip(&floor).map(|(ours, floor)| ours - ASYNCHRONOUS_FLOORS * floor).collect::<Vec<_>>();
-        Some((costs, beyond))
+        let costs = result.cost_of(variant).zip(result.cost_of(Variant::Floor))?;
+        let rounds = result.added_beside_the_floor(variant);
+        Some((costs, rounds))
     });
     Aim {
-        aim: format!(
-            "at most {ASYNCHRONOUS_FLOORS:.0} times what empty programs add to a cached read through {engine}"
-        ),
-        measured: measured.as_ref().map(|((ours, floor), beyond)| {
-            let more = said(statistics::median_interval(beyond), beyond.len(), |ns| format!("{ns:+.0}"), " ns");
-            format!(
-                "{:.0} ns, empty programs {:.0} ns (above {ASYNCHRONOUS_FLOORS:.0} times these: {more})",
-                ours.added_ns_median, floor.added_ns_median
-            )
+        aim: format!("at most {limit} times what empty programs add to {what}"),
+        measured: measured.as_ref().map(|((ours, floor), rounds)| {
+            let interval = statistics::multiple_interval(rounds);
+            let interval = said(interval, rounds.len(), |multiple| format!("{multiple:.1}"), " times");
+            let (ours, floor) = (ours.added_ns_median, floor.added_ns_median);
+            let multiple = if floor > 0.0 { format!("{:.1} times", ours / floor) } else { "no multiple".to_owned() };
+            format!("{multiple}: {ours:.0} ns, empty programs {floor:.0} ns ({interval})")
         }),
-        standing: measured.map(|(_, beyond)| match statistics::median_interval(&beyond) {
-            Some(interval) if interval.high <= 0.0 => Standing::Within,
-            Some(interval) if interval.low > 0.0 => Standing::Beyond,
+        standing: measured.map(|(_, rounds)| match statistics::multiple_interval(&rounds) {
+            Some(interval) if interval.high <= limit => Standing::Within,
+            Some(interval) if interval.low > limit => Standing::Beyond,
             _ => Standing::CannotTell,
         }),
+    }
+}
+
+/// Compares the observer's own CPU time per record, over all rounds.
+fn of_consumer(result: Option<&WorkloadResult>) -> Aim {
+    let row = result.and_then(|result| result.row(Variant::WithoutSamples));
+    let ns = row.and_then(|row| {
+        let records = row.records.filter(|records| records.calls_received > 0)?;
+        Some(row.own_account?.observer_cpu_ns? as f64 / records.calls_received as f64)
+    });
+    Aim {
+        aim: format!("at most {CONSUMER_NS:.0} ns of the observer's own CPU time per recorded pread"),
+        measured: ns.map(|ns| format!("{ns:.0} ns, the observer's waking every 4 ms included")),
+        // A sum over all rounds: there is no interval.
+        standing: ns.map(|ns| if ns <= CONSUMER_NS { Standing::Within } else { Standing::Beyond }),
     }
 }
 
@@ -476,19 +521,16 @@ pub(crate) mod tests {
         let aims = aims(&[preads, direct], None, None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
-        assert_eq!(
-            standings,
-            [within, None, None, None, None, None, None, None, open, None, within, within, open, None, None]
-        );
+        assert_eq!(standings, [&[within][..], &[None; 13], &[open, None, within, within, open, None, None]].concat());
         assert_eq!(
             aims[0].measured.as_deref(),
             Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),
             "the p5 of six is the smallest"
         );
         assert_eq!(aims[1].measured, None);
-        assert_eq!(aims[8].measured.as_deref(), Some("+2.0 % (1 round: no interval)"));
+        assert_eq!(aims[14].measured.as_deref(), Some("+2.0 % (1 round: no interval)"));
         assert_eq!(
-            aims[10].measured.as_deref(),
+            aims[16].measured.as_deref(),
             Some("146 ns, bpftrace 400 ns (difference: 95 % interval -260 to -250 ns, 6 rounds)")
         );
     }
@@ -500,7 +542,7 @@ pub(crate) mod tests {
                 "direct-file",
                 &[(Variant::Untraced, &six([1000.0; 6])), (Variant::Activebench, &six(observed))],
             );
-            assert_eq!(aims(&[direct], None, None)[8].standing, Some(expected), "{observed:?}");
+            assert_eq!(aims(&[direct], None, None)[14].standing, Some(expected), "{observed:?}");
         };
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1010.0], Standing::Within);
         check([1020.0, 1030.0, 1025.0, 1011.0, 1040.0, 1030.0], Standing::Beyond);
@@ -508,6 +550,33 @@ pub(crate) mod tests {
         check([1001.0, 1004.0, 998.0, 1000.0, 1002.0, 1200.0], Standing::CannotTell);
         // Observation does not make a run faster.
         check([800.0, 950.0, 980.0, 985.0, 970.0, 900.0], Standing::CannotTell);
+    }
+
+    #[test]
+    fn a_multiple_of_empty_programs_is_told_with_its_interval() {
+        let preads = result(
+            "preads",
+            &[
+                (Variant::Untraced, &six([400.0; 6])),
+                (Variant::Floor, &six([450.0; 6])),
+                (Variant::Activebench, &six([490.0, 480.0, 485.0, 488.0, 482.0, 490.0])),
+                (Variant::WithoutSamples, &six([470.0; 6])),
+            ],
+        );
+        let uring = result(
+            "fio-io-uring",
+            &[
+                (Variant::Untraced, &six([1000.0; 6])),
+                (Variant::Floor, &six([1130.0; 6])),
+                (Variant::Activebench, &six([1250.0; 6])),
+            ],
+        );
+        let aims = aims(&[preads, uring], None, None);
+        let expected = "1.7 times: 86 ns, empty programs 50 ns (95 % interval 1.6 to 1.8 times, 6 rounds)";
+        assert_eq!((aims[2].measured.as_deref(), aims[2].standing), (Some(expected), Some(Standing::Within)));
+        assert_eq!(aims[3].standing, Some(Standing::Beyond));
+        let measured = aims[6].measured.as_deref().unwrap_or_default();
+        assert!(measured.ends_with("programs that do nothing already take 1.13 times as long here"), "{measured}");
     }
 
     #[test]
@@ -519,8 +588,8 @@ pub(crate) mod tests {
         }
         direct.conclude();
         let aims = aims(&[direct], None, None);
-        assert_eq!((aims[8].standing, aims[9].standing), (None, Some(Standing::Within)));
-        let measured = aims[9].measured.as_deref().unwrap_or_default();
+        assert_eq!((aims[14].standing, aims[15].standing), (None, Some(Standing::Within)));
+        let measured = aims[15].measured.as_deref().unwrap_or_default();
         assert!(measured.starts_with("+0.50 % of 40.2 us (95 % interval +0.50 to +0.50 %, 6 rounds)"), "{measured}");
     }
 
@@ -537,7 +606,7 @@ pub(crate) mod tests {
                 "direct-loop",
                 &[(Variant::Untraced, &figures(0, 0.0)), (Variant::Activebench, &figures(3, 2.0))],
             );
-            assert_eq!(aims(&[direct], None, None)[6].standing, Some(expected), "{rounds} rounds");
+            assert_eq!(aims(&[direct], None, None)[12].standing, Some(expected), "{rounds} rounds");
         };
         check(7, Standing::CannotTell);
         check(57, Standing::Within);

@@ -44,6 +44,22 @@ pub(crate) fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { low: ordered[index], high: ordered[ordered.len() - 1 - index] })
 }
 
+/// Returns the interval for how many times the second value the first one is, in the median over the rounds: the
+/// multiples for which the sign test does not exclude that the first less so many times the second is 0. `None` with
+/// too few rounds, and where the second value is too small beside its scatter for any such interval.
+pub(crate) fn multiple_interval(rounds: &[(f64, f64)]) -> Option<Interval> {
+    const STEPS_PER_ONE: u32 = 50;
+    const MOST: u32 = 100;
+    let is_possible = |multiple: f64| {
+        let differences: Vec<f64> = rounds.iter().map(|(first, second)| first - multiple * second).collect();
+        median_interval(&differences).is_some_and(|interval| interval.low <= 0.0 && interval.high >= 0.0)
+    };
+    let multiples = (0..=MOST * STEPS_PER_ONE).map(|step| f64::from(step) / f64::from(STEPS_PER_ONE));
+    let possible: Vec<f64> = multiples.filter(|multiple| is_possible(*multiple)).collect();
+    let (low, high) = (*possible.first()?, *possible.last()?);
+    (high < f64::from(MOST)).then_some(Interval { low, high })
+}
+
 /// A variant's cost over all rounds in which both sides were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Cost {
@@ -135,6 +151,17 @@ mod tests {
         for count in 0..6 {
             assert_eq!(median_interval(&vec![1.0; count]), None, "{count}");
         }
+    }
+
+    #[test]
+    fn a_multiple_has_an_interval_where_its_unit_stands_out() {
+        let rounds: Vec<(f64, f64)> = (0..20).map(|round| (f64::from(90 + round), 50.0)).collect();
+        let interval = multiple_interval(&rounds).expect("an interval");
+        // The sixth and the fifteenth: 95 and 104.
+        assert_eq!((interval.low, interval.high), (1.9, 2.08));
+        assert_eq!(multiple_interval(&rounds[..5]), None, "too few rounds");
+        let scattered: Vec<(f64, f64)> = (0..20).map(|round| (100.0, f64::from(round % 2 * 20 - 10))).collect();
+        assert_eq!(multiple_interval(&scattered), None, "what the unit is cannot be told");
     }
 
     /// In the second round the whole machine was half as fast. Medians of each side alone would give 800 - 400 and a

@@ -77,8 +77,12 @@ pub(crate) const SYSTEM_WIDE: &[Variant] =
 /// Variants with an aim on added time.
 pub(crate) const OURS: &[Variant] = &[Untraced, Activebench];
 
+/// Variants with an aim on added time as a multiple of that of empty programs.
+pub(crate) const OURS_BESIDE_THE_FLOOR: &[Variant] = &[Untraced, Floor, Activebench];
+
 /// Variants that an aim compares with each other.
-pub(crate) const COUNTING: &[Variant] = &[Untraced, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess];
+pub(crate) const COUNTING: &[Variant] =
+    &[Untraced, Floor, WithoutSamples, Activebench, BpftraceCount, BpftraceByProcess];
 
 /// bpftrace's cheapest program that counts: one number for the exits of all calls.
 const COUNT: &str = "tracepoint:raw_syscalls:sys_exit { @ = count(); }";

@@ -30,7 +30,8 @@ fn a_long_run_needs_little_memory_where_its_log_disturbs_nothing() {
     let data = data_file(&volume);
     let run = volume.beside("run");
     let mut child = Command::new(binary())
-        .args(["verify", "--quiet", "--out"])
+        // The log is larger where every call is timed.
+        .args(["verify", "--quiet", "--latency", "full", "--out"])
         .arg(&run)
         .arg("--")
         .arg(binary())
@@ -82,7 +83,7 @@ fn nothing_is_spooled_beside_the_target() {
     // The run directory is on the observed device itself, not on the storage below it.
     let run = volume.path().join("run");
     let status = Command::new(binary())
-        .args(["verify", "--quiet", "--fail-on", "never", "--out"])
+        .args(["verify", "--quiet", "--fail-on", "never", "--latency", "full", "--out"])
         .arg(&run)
         .arg("--")
         .arg(binary())
