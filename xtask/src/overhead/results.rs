@@ -341,7 +341,12 @@ fn of_floors(what: &str, variant: Variant, limit: f64, result: Option<&WorkloadR
         aim: format!("at most {limit} times what empty programs add to {what}"),
         measured: measured.as_ref().map(|((ours, floor), rounds)| {
             let interval = statistics::multiple_interval(rounds);
-            let interval = said(interval, rounds.len(), |multiple| format!("{multiple:.1}"), " times");
+            let interval = match interval {
+                None if rounds.len() >= statistics::LEAST_ROUNDS => {
+                    format!("{} rounds scatter too much for an interval", rounds.len())
+                }
+                interval => said(interval, rounds.len(), |multiple| format!("{multiple:.1}"), " times"),
+            };
             let (ours, floor) = (ours.added_ns_median, floor.added_ns_median);
             let multiple = if floor > 0.0 { format!("{:.1} times", ours / floor) } else { "no multiple".to_owned() };
             format!("{multiple}: {ours:.0} ns, empty programs {floor:.0} ns ({interval})")

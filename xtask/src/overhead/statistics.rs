@@ -19,6 +19,9 @@ pub(crate) struct Pair {
 /// Confidence level of an interval for the median.
 const CONFIDENCE: f64 = 0.95;
 
+/// Fewest values with an interval.
+pub(crate) const LEAST_ROUNDS: usize = 6;
+
 /// Interval that contains the median over all possible rounds, with at least 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Interval {
