@@ -301,7 +301,7 @@ thresholds! {
     ab506_idle_warn_ratio = 0.5, Ratio, "default: most of the time";
     /// AB506: time for which all tasks together idled at least. Where all CPUs are busy, a thread that makes the calls of
     /// another one starts some milliseconds late.
-    ab506_least_idle_ns = 20e6, Ns, "measured: 7 ms until the first call of a helper thread beside busy CPUs";
+    ab506_least_idle_ns = 20e6, Ns, "default: a few slices of a scheduler whose CPUs are all busy";
     /// AB506: the same share with an option of the tool that limits it.
     ab506_own_limit_idle_warn_ratio = 0.1, Ratio, "default: the pause is a tenth of the figure";
     /// AB506: share of the window with a request at the device, below which the device did not set the pace.

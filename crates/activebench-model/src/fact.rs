@@ -285,8 +285,9 @@ fact_names! {
     SystemCalls = "system_calls", Count;
     /// Least share of the window that the observation took: without it the window would have been shorter by this share
     /// at least. 0 where something else than the CPU may have limited the pass: data moved to or from a device inside the
-    /// window, the tool limits its own rate, or its threads waited. Missing where the kernel did not time the programs. Scope: tree. Source: the kernel's account of the programs' run time, a
-    /// calibration before the run, and the counts of calls and stack samples.
+    /// window, the tool limits its own rate, or its threads waited. Missing where the kernel did not time the programs.
+    /// Scope: tree. Source: the kernel's account of the programs' run time, a calibration before the run, and the counts
+    /// of calls and stack samples.
     ObserverShareLeast = "observer_share_least_ratio", Ratio;
     /// As above, the largest share.
     ObserverShareMost = "observer_share_most_ratio", Ratio;

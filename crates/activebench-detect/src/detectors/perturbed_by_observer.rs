@@ -28,7 +28,7 @@
 //! # When it is wrong
 //! The interval rests on the kernel's account of the programs' run time, taken in slices of 2 ms in every 100, on a
 //! calibration before the run, and on counts of calls and stack samples. What the programs displace from the caches is
-//! covered by the interval's upper end as measured on a few machines. `cargo xtask overhead` compares the interval with
+//! covered by the interval's upper end as measured on one machine. `cargo xtask overhead` compares the interval with
 //! runs without observation ([overhead.md](../overhead.md)).
 //!
 //! Other tracers that do not use BPF (perf, ftrace, strace) are not seen.

@@ -50,6 +50,8 @@ struct Taken {
 struct Done {
     system_calls: f64,
     stack_samples: f64,
+    /// Time of one interrupt of the sampling clock without its program; 0 without samples.
+    interrupt_ns: f64,
 }
 
 /// Adds the facts of one phase, which already has those of its calls, CPU times and stack samples.
@@ -109,11 +111,13 @@ fn share(
         .or_else(|| times.between(window.start_ns, window.end_ns))
         .ok_or("the run time of the kernel programs was not measured in this window")?;
     let of_window = length_ns as f64 / around.at_ns.max(1) as f64;
-    let done =
-        Done { system_calls: facts.complete(FactName::SystemCalls)?, stack_samples: stack_samples(coverage, facts)? };
-    if done.stack_samples > 0.0 && calibration.interrupt_ns.is_none() {
-        return Err("what an interrupt of the sampling clock costs was not measured".to_owned());
-    }
+    let stack_samples = stack_samples(coverage, facts)?;
+    let interrupt_ns = match calibration.interrupt_ns {
+        _ if stack_samples == 0.0 => 0.0,
+        Some(interrupt_ns) => interrupt_ns,
+        None => return Err("what an interrupt of the sampling clock costs was not measured".to_owned()),
+    };
+    let done = Done { system_calls: facts.complete(FactName::SystemCalls)?, stack_samples, interrupt_ns };
     let taken = taken(&around, calibration, of_window, done);
     let (user_ns, kernel_ns) = (facts.complete(FactName::UserCpu)?, facts.complete(FactName::KernelCpu)?);
     // Several threads share what they lose.
@@ -171,8 +175,7 @@ fn taken(around: &ProgramReading, calibration: &Calibration, of_window: f64, don
             false => (all_ns / seen.max(1.0) * done.system_calls, outside_ns),
         }
     };
-    let interrupt_ns =
-        calibration.interrupt_ns.unwrap_or(0.0) + around.samples.ns as f64 / around.samples.runs.max(1) as f64;
+    let interrupt_ns = done.interrupt_ns + around.samples.ns as f64 / around.samples.runs.max(1) as f64;
     let (calls_ns, _) = of_calls(COLDNESS.0);
     let least_ns = SAMPLED.0 * (calls_ns + whole_ns(around.requests, COLDNESS.0))
         + INTERRUPT.0 * interrupt_ns * done.stack_samples;
@@ -212,7 +215,7 @@ mod tests {
 
     #[track_caller]
     fn check(around: ProgramReading, of_window: f64, done: (f64, f64), least_ns: f64, most_ns: f64) {
-        let done = Done { system_calls: done.0, stack_samples: done.1 };
+        let done = Done { system_calls: done.0, stack_samples: done.1, interrupt_ns: 16_000.0 };
         let found = taken(&around, &CALIBRATION, of_window, done);
         assert!((found.least_ns - least_ns).abs() < 1.0 && (found.most_ns - most_ns).abs() < 1.0, "{found:?}");
     }
