@@ -96,18 +96,22 @@ fn each_part(records: &[u8], parts: &mut impl Parts) -> Result<(), usize> {
 /// Adds the calls of a message to `calls`: the call of each record, the calls of each group. `None` if the message
 /// is truncated, or has a group without the calls before it that it depends on; calls added up to there stay.
 pub fn add_calls(records: &[u8], calls: &mut Vec<CallRecord>) -> Option<()> {
-    struct Adding<'a>(&'a mut Vec<CallRecord>);
+    struct Adding<'a> {
+        calls: &'a mut Vec<CallRecord>,
+        /// `None` from the first group on that could not be added.
+        whole: Option<()>,
+    }
     impl Parts for Adding<'_> {
         fn call(&mut self, record: &CallRecord) {
-            record.add_to(self.0);
+            record.add_to(self.calls);
         }
 
         fn group(&mut self, group: &CallGroup, models: &Models<'_>) {
-            // All that it depends on is there.
-            group.add_to(models, self.0).unwrap_or_default();
+            self.whole = self.whole.and(group.add_to(models, self.calls));
         }
     }
-    each_part(records, &mut Adding(calls)).ok()
+    let mut adding = Adding { calls, whole: Some(()) };
+    each_part(records, &mut adding).ok().and(adding.whole)
 }
 
 /// Data that a call, or the calls of a group that are alike, moved.

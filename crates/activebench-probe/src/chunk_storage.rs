@@ -184,7 +184,7 @@ impl Log {
             .then(|| "the run directory's file system stood still".to_owned())
     }
 
-    /// Returns `true` if there is no space for the records of tasks either, which are kept past the limits.
+    /// Returns `true` if the log has no space for records of tasks, which are kept past the limits of all others.
     pub(crate) fn is_overfull(&self) -> bool {
         let with_tasks = |bytes: u64| bytes.saturating_add(bytes / 8 + MOST_TASK_BYTES);
         let waiting_bytes =

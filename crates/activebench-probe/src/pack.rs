@@ -151,7 +151,7 @@ pub(crate) fn unpack(class: KernelClass, packed: &[u8], record_bytes: usize, byt
     let mut parts = Vec::with_capacity(bytes);
     for kind in kinds {
         let part = if *kind == 0 { records.next() } else { groups.next() };
-        parts.extend_from_slice(part.unwrap_or_default());
+        parts.extend_from_slice(part.ok_or_else(damaged)?);
     }
     Ok(parts)
 }

@@ -24,7 +24,7 @@ use crate::totals::Sums;
 /// reading of the ring (2 ms) and that one chunk per class takes little memory.
 const CHUNK_BYTES: usize = 1 << 19;
 
-/// Calls of a chunk at most, however few bytes they take: decoded, they are no larger than other chunks.
+/// Largest number of calls in a chunk, so that a decoded chunk of calls is no larger than other chunks.
 const CHUNK_CALLS: u64 = (CHUNK_BYTES / size_of::<CallRecord>()) as u64;
 
 /// Figures for a progress line; they lag by one reading of the ring.
@@ -221,7 +221,7 @@ impl RecordStore {
         }
     }
 
-    /// Keeps records of a class other than calls, or adds them to the totals if there is no space.
+    /// Keeps records of any class but that of calls. Adds them to the totals if there is no space.
     pub(crate) fn push(&mut self, class: KernelClass, payload: &[u8], count: u64) {
         let log = &self.log;
         let found = self.usage.take(class, payload, |device| log.is_apart(device));

@@ -345,7 +345,7 @@ const ARGUMENTS: &[&str] = &[
     "--runtime=86400",
 ];
 
-/// Returns what fio prints after so many reads of the long job.
+/// Returns the output of fio for a number of reads of the long job.
 fn output(long_calls: u64) -> String {
     let way = |calls: u64, ms: u64| {
         let bytes = calls * BLOCK;
