@@ -107,6 +107,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             run_dir.display()
         );
         eprintln!("      The same benchmark, run so that its figures hold: {}", demo.honest_command);
+        eprintln!(
+            "      The program is {0}; to call it by name: install -m755 {0} /usr/local/bin/",
+            activebench.display()
+        );
         return Ok(ExitCode::SUCCESS);
     }
     Ok(outcome.exit_code())

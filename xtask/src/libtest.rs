@@ -21,7 +21,12 @@ pub(crate) struct Tally {
     pub(crate) died: u64,
     /// Numbers of passed and failed tests by name.
     pub(crate) by_name: BTreeMap<String, Ended>,
+    /// The first lines that each failed test printed: name, lines. At most [`LINES_OF_A_FAILURE`] each.
+    pub(crate) failures: Vec<(String, Vec<String>)>,
 }
+
+/// Number of kept lines of a failed test's output. The reason stands in the first ones.
+const LINES_OF_A_FAILURE: usize = 30;
 
 /// Results of the tests of one name; several binaries may have a test of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +51,8 @@ struct Running {
     expected: u64,
     passed: u64,
     ignored: u64,
+    /// Inside the output of the failed test that is last in [`Tally::failures`].
+    in_failure: bool,
 }
 
 impl Counter {
@@ -93,6 +100,24 @@ impl Counter {
                 End::Failed => ended.failed += 1,
                 End::Ignored => running.ignored += 1,
             }
+        } else {
+            self.take_output(line);
+        }
+    }
+
+    /// Keeps the first lines of what libtest repeats of a failed test.
+    fn take_output(&mut self, line: &str) {
+        let Some(running) = &mut self.running else { return };
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.tally.failures.push((name.to_owned(), Vec::new()));
+            running.in_failure = true;
+        } else if line == "failures:" {
+            running.in_failure = false;
+        } else if let (true, Some((_, lines))) = (running.in_failure, self.tally.failures.last_mut())
+            && lines.len() < LINES_OF_A_FAILURE
+            && !line.is_empty()
+        {
+            lines.push(line.to_owned());
         }
     }
 
@@ -240,6 +265,20 @@ mod tests {
         let tally = counter.finish();
         assert_eq!(tally.by_name.get("same"), Some(&Ended { passed: 1, failed: 1 }));
         assert_eq!(tally.by_name.get("crates/x/src/lib.rs - f (line 3)"), Some(&Ended { passed: 1, failed: 0 }));
+    }
+
+    #[test]
+    fn the_first_lines_of_a_failed_test_are_kept() {
+        let mut counter = Counter::default();
+        counter.feed(
+            b"---- x stdout ----\nno test runs\nrunning 2 tests\ntest e ... FAILED\ntest f ... FAILED\n\nfailures:\n\n\
+              ---- e stdout ----\nexpected 1\nfound 2\n\n---- f stdout ----\nno device\n\nfailures:\n    e\n    f\n\n\
+              test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+        );
+        let failures = counter.finish().failures;
+        let found: Vec<(&str, Vec<&str>)> =
+            failures.iter().map(|(name, lines)| (name.as_str(), lines.iter().map(String::as_str).collect())).collect();
+        assert_eq!(found, [("e", vec!["expected 1", "found 2"]), ("f", vec!["no device"])]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
-//! `buildtime`, `kernels`, `fuzz`, `deny`, `attack`.
+//! `buildtime`, `kernels`, `fuzz`, `deny`, `attack`,
+//! `dist`.
 //!
 //! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
 //! `cargo build` does not need it.
@@ -11,6 +12,7 @@ mod buildtime;
 mod demo;
 mod deny;
 mod detector_pages;
+mod dist;
 mod fuzz;
 mod kernels;
 mod libtest;
@@ -67,6 +69,8 @@ enum Task {
     Deny,
     /// Play the attacks that SECURITY.md names, as root and an ordinary user
     Attack(attack::Options),
+    /// Make the archive and the Debian package that users install
+    Dist(dist::Options),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Deny => deny::check(),
         Task::Attack(options) => attack::run(&options),
+        Task::Dist(options) => dist::run(&options),
     };
     match outcome {
         Ok(code) => code,

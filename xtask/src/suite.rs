@@ -101,6 +101,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if !cargo_succeeded && summary.failed == 0 {
         println!("cargo test failed, though no test did: its own messages above say why");
     }
+    for (name, lines) in &tally.failures {
+        println!("failed: {name}");
+        lines.iter().for_each(|line| println!("    {line}"));
+    }
     println!("{} passed, {} failed, {} skipped", summary.passed, summary.failed, summary.skipped);
     Ok(if cargo_succeeded && summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

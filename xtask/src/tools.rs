@@ -118,7 +118,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
 pub(crate) const FOR_TRUTH: &[&Tool] =
     &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
 /// Measured tools, and tools that the product is compared with, in the measurement of the cost of observing.
-pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP];
+pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP, &MKFS_EXT4];
 /// Tools for booting other kernels, and tools that run there.
 pub(crate) const FOR_KERNELS: &[&Tool] = &[&QEMU, &XZ, &IOZONE, &FIO, &MKFS_EXT4, &LOSETUP];
 /// Tools for reading the pinned advisories.

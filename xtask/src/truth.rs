@@ -50,6 +50,10 @@ pub(crate) struct Options {
     /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
     #[arg(long)]
     again: bool,
+    /// Run the command that the report of each lie advises, in place of judging the cases: it has to hold and to answer
+    /// the same question
+    #[arg(long, conflicts_with_all = ["honest", "lies", "again"])]
+    advice: bool,
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Options {
 
 /// Common beginning of the titles of the sections on drawn runs.
 const DRAWN: &str = "Drawn runs";
+/// Title of the section on advised commands.
+const ADVISED: &str = "Advised commands";
 
 impl Options {
     /// Returns the command for the page.
@@ -124,7 +130,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         command.arg(option).arg(number.to_string());
     }
     command.arg("--seed").arg(options.seed.to_string());
-    for (option, is_asked) in [("--again", options.again), ("--busy", options.busy)] {
+    for (option, is_asked) in [("--again", options.again), ("--busy", options.busy), ("--advice", options.advice)] {
         command.args(is_asked.then_some(option));
     }
     if let Some(case) = &options.case {
@@ -145,18 +151,27 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
 
     let are_drawn = options.honest + options.lies > 0;
-    print!("{}", if are_drawn { table::render_drawn(&outcomes) } else { table::render(&outcomes) });
+    let rendered = match (are_drawn, options.advice) {
+        (true, _) => table::render_drawn(&outcomes),
+        (false, true) => table::render_advised(&outcomes),
+        (false, false) => table::render(&outcomes),
+    };
+    print!("{rendered}");
     let all_of_them = options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
     if all_of_them && if are_drawn { options.page } else { !options.busy } {
         let path = workspace::root().join(PAGE);
         let present = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let provenance = provenance::line(tools::FOR_TRUTH, started.elapsed())?;
-        let page = match are_drawn {
-            true => {
+        let page = match (are_drawn, options.advice) {
+            (true, _) => {
                 let section = page::drawn(&outcomes, &options.shown(), &provenance);
                 page::with_section(&present, options.section(), &section)
             }
-            false => page::render(&outcomes, &provenance) + &page::sections(&present, DRAWN),
+            (false, true) => page::with_section(&present, ADVISED, &page::advised(&outcomes, &provenance)),
+            (false, false) => {
+                let kept = page::sections(&present, ADVISED) + &page::sections(&present, DRAWN);
+                page::render(&outcomes, &provenance) + &kept
+            }
         };
         fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("wrote {}", path.display());

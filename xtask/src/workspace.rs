@@ -53,6 +53,14 @@ pub(crate) fn build_product() -> Result<PathBuf> {
     build(&["--package", PRODUCT])
 }
 
+/// Builds the product as users get it, with the versions of `Cargo.lock`, and returns the binary's path.
+///
+/// # Errors
+/// As [`build_product`].
+pub(crate) fn build_release() -> Result<PathBuf> {
+    build(&["--release", "--locked", "--package", PRODUCT])
+}
+
 /// Builds every binary and test, and returns the path of the product's binary.
 ///
 /// # Errors

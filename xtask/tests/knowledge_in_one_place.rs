@@ -87,7 +87,7 @@ fn detectors_are_named_by_their_own_files_alone() {
 const ABOVE_THE_SEAM: [&str; 4] = ["activebench-host", "activebench-probe", "activebench-runner", "activebench-ebpf"];
 
 /// Sources that open files by a path, each with what they open.
-const OPENERS: [(&str, &str); 29] = [
+const OPENERS: [(&str, &str); 31] = [
     ("activebench-record/src/folder.rs", "the files of run directories: the one place"),
     ("activebench-bundle/src/reader.rs", "a bundle that the user named, and new files in our own folder"),
     ("activebench-engine/src/acceptance.rs", "the acceptance file that the user named"),
@@ -110,6 +110,7 @@ const OPENERS: [(&str, &str); 29] = [
     ("activebench-fixtures/src/tool_case.rs", "fixtures"),
     ("activebench/src/commands/accept.rs", "the template that the user named"),
     ("activebench/src/commands/detectors.rs", "the manual pages"),
+    ("activebench/src/commands/hidden/man_pages.rs", "the manual pages"),
     ("activebench/src/commands/hidden/made_up_run.rs", "a made-up run"),
     ("activebench/src/commands/hidden/workload.rs", "files of a workload"),
     ("activebench/src/commands/hidden/workload/lists.rs", "files of a workload"),
@@ -117,6 +118,7 @@ const OPENERS: [(&str, &str); 29] = [
     ("activebench/src/commands/hidden/workload/rings.rs", "files of a workload"),
     ("activebench/src/commands/parse.rs", "the output that the user named"),
     ("activebench/src/output.rs", "the reports that the user named"),
+    ("activebench/src/settings.rs", "the user's settings"),
 ];
 
 #[test]

@@ -5,32 +5,39 @@
 //! figure may be missing for the reason that it was bad. The same applies to a condition that is unknown or not met, and
 //! to a suite with fewer runs than agreed.
 
+pub mod batch;
 pub mod command;
 mod condition;
 mod condition_detectors;
 mod decision;
+mod depth;
 mod document;
 mod evidence;
 mod fault;
 mod file;
 mod identity;
+mod parties;
+mod plain;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 use activebench_model::acceptance::{
     Acceptance, AcceptanceOutcome, AcceptedBenchmark, AcceptedTarget, AgreedFile, Bound, Condition, ConditionState,
     DecisionRule, FigureOfRun, JudgedLimit,
 };
 use activebench_model::finding::Finding;
+use activebench_model::series::Steadiness;
 use activebench_model::units::Quantity;
 
 pub use command::Sizes;
 pub use document::{Placed, alike, listed};
 pub use evidence::{Ran, RunEvidence};
 pub use fault::{Fault, Faults};
-pub use file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
+pub use file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition};
 pub use identity::identities;
+pub use unit::{Target, Terms, Units, folders};
 
 use crate::series::statistics::median;
 
@@ -41,6 +48,8 @@ pub struct Recorded {
     pub runs: Vec<RunEvidence>,
     /// Findings of the series detectors about them.
     pub findings: Vec<Finding>,
+    /// How steady the first rate of each phase was.
+    pub steadiness: Vec<Steadiness>,
     /// The reason why the suite was not run to its end; empty if it was.
     pub incomplete: Vec<String>,
 }
@@ -58,10 +67,14 @@ pub struct Setting {
     pub recheck: Vec<String>,
 }
 
-/// Judges a suite. `suite` has one entry per benchmark, in the order of the file.
-pub fn judge(file: &AcceptanceFile, suite: &[Recorded], setting: Setting) -> Acceptance {
-    let benchmarks: Vec<AcceptedBenchmark> =
-        file.benchmarks.iter().zip(suite).map(|(benchmark, recorded)| accepted(file, benchmark, recorded)).collect();
+/// Judges the suite of one unit. `suite` has one entry per benchmark, in the order of the file.
+pub fn judge(file: &AcceptanceFile, unit: &Target, suite: &[Recorded], setting: Setting) -> Acceptance {
+    let benchmarks: Vec<AcceptedBenchmark> = file
+        .benchmarks
+        .iter()
+        .zip(suite)
+        .map(|(benchmark, recorded)| accepted(file, unit, benchmark, recorded))
+        .collect();
     let limits: Vec<JudgedLimit> = file
         .limits
         .iter()
@@ -77,7 +90,7 @@ pub fn judge(file: &AcceptanceFile, suite: &[Recorded], setting: Setting) -> Acc
         activebench: setting.activebench,
         file: setting.agreed,
         parties: file.parties.clone(),
-        target: target(file, suite),
+        target: target(unit, suite),
         rule: file.decision.rule,
         rule_words: rule_words(file),
         exit_code: exit_code(outcome, file.decision),
@@ -101,7 +114,7 @@ fn phases<'a>(file: &'a AcceptanceFile, benchmark: &Benchmark) -> Vec<&'a str> {
     phases
 }
 
-fn accepted(file: &AcceptanceFile, benchmark: &Benchmark, recorded: &Recorded) -> AcceptedBenchmark {
+fn accepted(file: &AcceptanceFile, unit: &Target, benchmark: &Benchmark, recorded: &Recorded) -> AcceptedBenchmark {
     let phases = phases(file, benchmark);
     let mut incomplete = recorded.incomplete.clone();
     let (found, least) = (recorded.runs.len(), benchmark.repetition.least());
@@ -115,7 +128,8 @@ fn accepted(file: &AcceptanceFile, benchmark: &Benchmark, recorded: &Recorded) -
         planned: benchmark.repetition.words(),
         runs: recorded.runs.iter().map(|run| run.run.clone()).collect(),
         incomplete,
-        conditions: condition::conditions(file, benchmark, &recorded.runs, &recorded.findings, &phases),
+        conditions: condition::conditions(condition::Judged { file, unit, benchmark, recorded, phases: &phases }),
+        steadiness: recorded.steadiness.iter().filter(|of| phases.contains(&of.phase.as_str())).cloned().collect(),
     }
 }
 
@@ -192,13 +206,7 @@ fn judge_limit(file: &AcceptanceFile, limit: &Limit, recorded: &Recorded, accept
         }
     };
     JudgedLimit {
-        benchmark: limit.benchmark.value.clone(),
-        phase: limit.phase.value.clone(),
-        metric: limit.metric.value,
-        bound: limit.bound,
-        limit: limit.limit,
-        as_written: limit.as_written.clone(),
-        unit: limit.unit.clone(),
+        agreed: limit.agreed(),
         figures,
         honest: figure.map(in_unit),
         uncertainty,
@@ -206,16 +214,21 @@ fn judge_limit(file: &AcceptanceFile, limit: &Limit, recorded: &Recorded, accept
         margin: margin.map(in_unit),
         outcome,
         because,
+        warnings: depth::warnings(limit, recorded),
     }
 }
 
 /// Returns the reason why nothing of a benchmark is judged.
 fn obstacle(accepted: &AcceptedBenchmark) -> Option<String> {
     let open = |condition: &&Condition| matches!(condition.state, ConditionState::NotMet | ConditionState::NotKnown);
-    let of_condition = accepted.conditions.iter().find(open).map(|condition| {
-        format!("the condition `{}` is {}{}", condition.name, condition.state.words(), grounds(condition))
-    });
+    let of_condition = accepted.conditions.iter().find(open).map(in_words);
     accepted.incomplete.first().cloned().or(of_condition)
+}
+
+/// Returns what is wrong with a condition, as a plain sentence.
+fn in_words(condition: &Condition) -> String {
+    let state = || format!("the condition `{}` is {}{}", condition.name, condition.state.words(), grounds(condition));
+    condition.why.clone().unwrap_or_else(state)
 }
 
 /// Returns the first ground of a condition, behind a colon.
@@ -258,9 +271,7 @@ fn overall(
     };
     for benchmark in benchmarks {
         if let Some(condition) = benchmark.conditions.iter().find(fails) {
-            let because =
-                format!("{}: the condition `{}` is not met{}", benchmark.name, condition.name, grounds(condition));
-            return (AcceptanceOutcome::Fail, because);
+            return (AcceptanceOutcome::Fail, in_words(condition));
         }
     }
     let Some(outcome) = limits.iter().map(|limit| limit.outcome).max_by_key(|outcome| rank(*outcome)) else {
@@ -268,17 +279,16 @@ fn overall(
     };
     let of_it: Vec<&JudgedLimit> = limits.iter().filter(|limit| limit.outcome == outcome).collect();
     let first = of_it[0];
+    let (some, all) = (of_it.len(), limits.len());
     let because = match outcome {
-        AcceptanceOutcome::Pass => format!("{} of {} limits are kept", of_it.len(), limits.len()),
-        _ => format!(
-            "{} of {} limits: {}; {} {}: {}",
-            of_it.len(),
-            limits.len(),
-            outcome.words(),
-            first.benchmark,
-            first.phase,
-            first.because
-        ),
+        AcceptanceOutcome::Pass if all == 1 => "the limit is met".to_owned(),
+        AcceptanceOutcome::Pass => format!("all {all} limits are met"),
+        AcceptanceOutcome::NotJudged if some == all => format!("no limit could be judged: {}", first.because),
+        AcceptanceOutcome::NotJudged => format!("{some} of {all} limits could not be judged: {}", first.because),
+        _ => {
+            let of = format!("{} {} of {}", first.agreed.phase, first.agreed.metric.as_str(), first.agreed.benchmark);
+            format!("{some} of {all} limits: {}; {of}: {}", outcome.words(), first.because)
+        }
     };
     (outcome, because)
 }
@@ -352,7 +362,7 @@ fn provenance(suite: &[Recorded], agreed: &AgreedFile) -> Vec<String> {
     notes
 }
 
-fn target(file: &AcceptanceFile, suite: &[Recorded]) -> AcceptedTarget {
+fn target(unit: &Target, suite: &[Recorded]) -> AcceptedTarget {
     fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
         let mut found: Vec<T> = Vec::new();
         for one in all {
@@ -364,8 +374,8 @@ fn target(file: &AcceptanceFile, suite: &[Recorded]) -> AcceptedTarget {
     }
     let runs = || suite.iter().flat_map(|recorded| &recorded.runs);
     AcceptedTarget {
-        path: file.target.path.value.clone(),
-        destroy: file.target.destroy,
+        path: unit.path.value.clone(),
+        destroy: unit.destroy,
         file_systems: once(runs().flat_map(|run| run.file_systems.iter().cloned())),
         devices: once(runs().flat_map(|run| run.devices.iter().cloned())),
         hosts: once(runs().map(|run| run.host.clone())),

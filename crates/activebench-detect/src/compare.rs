@@ -16,7 +16,7 @@ use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Di
 use activebench_model::host::Target;
 use activebench_model::report::JudgedRun;
 use activebench_model::series::Interval;
-use activebench_model::units::Quantity;
+use activebench_model::units::{Quantity, significant};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::series::statistics::{median, median_interval};
@@ -163,12 +163,85 @@ pub fn compare(columns: &[Compare]) -> Comparison {
             }
         }
     }
-    Comparison {
-        columns: columns.iter().map(column).collect(),
-        figures: keys.iter().zip(&found).map(|((phase, metric, _), stated)| row(phase, *metric, stated)).collect(),
-        differences: differences(columns),
+    let figures: Vec<Compared> =
+        keys.iter().zip(&found).map(|((phase, metric, _), stated)| row(phase, *metric, stated)).collect();
+    let answers = (1..columns.len()).map(|place| answer(columns, &figures, place)).collect();
+    Comparison { columns: columns.iter().map(column).collect(), figures, answers, differences: differences(columns) }
+}
+
+/// Change of a figure between two single runs that says nothing: the tolerance within which a rate confirms a claim.
+const ALIKE: f64 = 0.05;
+
+/// Returns which of a column and the first is faster, in one sentence.
+fn answer(columns: &[Compare], figures: &[Compared], place: usize) -> String {
+    // How much faster the column is than the first, of each compared figure; below 1 it is slower.
+    let faster = |figure: &Compared| {
+        let Against::Compared { ratio, interval } = figure.cells.get(place)?.as_ref()?.against_first.as_ref()? else {
+            return None;
+        };
+        let is_time = figure.metric.is_latency() || figure.metric == Metric::TimePerOperation;
+        let is_told = match interval {
+            Some(interval) => interval.low > 1.0 || interval.high < 1.0,
+            None => *ratio > 1.0 + ALIKE || *ratio < 1.0 / (1.0 + ALIKE),
+        };
+        let factor = if is_time { 1.0 / ratio } else { *ratio };
+        (figure.metric.is_rate(false) || is_time).then_some((factor, is_told))
+    };
+    let compared: Vec<(f64, bool)> =
+        figures.iter().filter_map(faster).filter(|(factor, _)| factor.is_finite()).collect();
+    let (other, all) = (place + 1, compared.len());
+    if compared.is_empty() {
+        return format!("Which of run 1 and run {other} is faster is not known: no honest figure is in both.");
+    }
+    let mut gains: Vec<f64> = compared.iter().filter(|(factor, told)| *told && *factor > 1.0).map(|c| c.0).collect();
+    let mut losses: Vec<f64> =
+        compared.iter().filter(|(factor, told)| *told && *factor < 1.0).map(|c| 1.0 / c.0).collect();
+    let by = |factors: &mut Vec<f64>| {
+        factors.sort_by(f64::total_cmp);
+        let (least, most) = (factors[0], factors[factors.len() - 1]);
+        match significant(least) == significant(most) {
+            true => format!("{} times", significant(least)),
+            false => format!("{} to {} times", significant(least), significant(most)),
+        }
+    };
+    let of = |number: usize| {
+        if number == all && all > 1 {
+            format!("all {all} figures")
+        } else if all == 1 {
+            "the only figure".to_owned()
+        } else {
+            format!("{number} of {all} figures")
+        }
+    };
+    let sentence = match (gains.len(), losses.len()) {
+        (0, 0) => format!("Run 1 and run {other} are alike in {}.", of(all)),
+        (gained, 0) => format!("Run {other} is faster than run 1 in {}: {}.", of(gained), by(&mut gains)),
+        (0, lost) => format!("Run 1 is faster than run {other} in {}: {}.", of(lost), by(&mut losses)),
+        (gained, lost) => format!(
+            "Run {other} is faster in {} ({}), run 1 in {lost} ({}).",
+            of(gained),
+            by(&mut gains),
+            by(&mut losses)
+        ),
+    };
+    match loads_differ(&columns[0], &columns[place]) {
+        true => format!("{sentence} The commands differ, so this compares workloads as well as disks."),
+        false => sentence,
     }
 }
+
+/// Returns `true` if the commands of two columns differ in more than paths.
+fn loads_differ(first: &Compare, other: &Compare) -> bool {
+    let load = |column: &Compare| {
+        let run = column.runs.first()?;
+        let words = run.setting.get(COMMAND)?.split(' ').filter(|word| !word.contains('/'));
+        Some((run.setting.first()?.clone(), words.map(str::to_owned).collect::<Vec<_>>()))
+    };
+    load(first) != load(other)
+}
+
+/// Place of the command in [`ASPECTS`].
+const COMMAND: usize = 2;
 
 fn column(of: &Compare) -> Column {
     Column {
@@ -462,5 +535,61 @@ mod tests {
         let differences = compare(&[first.clone(), first]).differences;
         assert_eq!(differences.len(), 1);
         assert_eq!((differences[0].aspect.as_str(), differences[0].values[0].as_str()), ("kernel", "same | 6.12"));
+    }
+
+    #[test]
+    fn the_faster_one_is_named_or_why_that_is_unknown() {
+        let latency = |value| Stated { metric: Metric::LatencyP99, ..confirmed(value) };
+        let run = |figures: &[Stated], command: &str| {
+            let mut run = of(figures.to_vec());
+            run.setting[COMMAND] = command.into();
+            given(vec![run])
+        };
+        let iozone = "iozone -i0 -f /a/x";
+        for (first, second, expected) in [
+            (
+                run(&[confirmed(1.0)], iozone),
+                run(&[confirmed(2.5)], "iozone -i0 -f /b/x"),
+                "Run 2 is faster than run 1 in the only figure: 2.50 times.",
+            ),
+            // A latency is better where it is lower.
+            (
+                run(&[confirmed(4.0), latency(1.0)], iozone),
+                run(&[confirmed(1.0), latency(2.0)], iozone),
+                "Run 1 is faster than run 2 in all 2 figures: 2 to 4 times.",
+            ),
+            (
+                run(&[confirmed(100.0)], iozone),
+                run(&[confirmed(103.0)], iozone),
+                "Run 1 and run 2 are alike in the only figure.",
+            ),
+            (
+                run(&[confirmed(1.0), latency(1.0)], iozone),
+                run(&[confirmed(2.0), latency(3.0)], iozone),
+                "Run 2 is faster in 1 of 2 figures (2 times), run 1 in 1 (3 times).",
+            ),
+            (
+                run(&[stated(1.0, None, ClaimVerdict::Misleading)], iozone),
+                run(&[confirmed(2.0)], iozone),
+                "Which of run 1 and run 2 is faster is not known: no honest figure is in both.",
+            ),
+            (
+                run(&[confirmed(1.0)], iozone),
+                run(&[confirmed(2.0)], "iozone -i0 -I -f /a/x"),
+                "Run 2 is faster than run 1 in the only figure: 2 times. The commands differ, so this compares workloads as \
+              well as disks.",
+            ),
+        ] {
+            assert_eq!(compare(&[first, second]).answers, [expected]);
+        }
+        // Medians of series count where their interval excludes 1.
+        let base = [100.0, 101.0, 99.0, 102.0, 98.0, 103.0, 97.0];
+        let near = base.map(|value| value * 1.03);
+        assert_eq!(compare(&[series(&base), series(&near)]).answers, ["Run 1 and run 2 are alike in the only figure."]);
+        let far = base.map(|value| value * 1.2);
+        assert_eq!(
+            compare(&[series(&base), series(&far)]).answers,
+            ["Run 2 is faster than run 1 in the only figure: 1.20 times."]
+        );
     }
 }

@@ -15,6 +15,10 @@ pub struct Detector {
     pub code: &'static str,
     /// `sync-outside-clock`, which is also the name of its file.
     pub name: &'static str,
+    /// What it found, for people: at most 50 characters, without a final dot.
+    pub title: &'static str,
+    /// Codes of detectors whose finding on the same figures explains this one. A report then shows it below theirs.
+    pub explained_by: &'static [&'static str],
     /// The text of its own source file, whose header is its manual page.
     pub source: &'static str,
     /// The subject of the rule, and the rule.

@@ -54,6 +54,8 @@ pub fn introduction(detector: &Detector) -> DetectorPage {
     DetectorPage {
         code: detector.code.to_owned(),
         name: detector.name.to_owned(),
+        title: detector.title.to_owned(),
+        explained_by: detector.explained_by.iter().map(|code| (*code).to_owned()).collect(),
         finds: first_paragraph(section(&page, HEADINGS[0])),
         matters: section(&page, HEADINGS[1]),
         to_do: section(&page, HEADINGS[4]),

@@ -146,6 +146,27 @@ mod tests {
         }
     }
 
+    /// A report shows a finding below the one that explains it, so a chain of explanations has an end.
+    #[test]
+    fn what_explains_a_finding_exists_and_is_not_explained_by_it() {
+        fn depth(detector: &Detector, left: usize) {
+            assert!(left > 0, "{} explains itself", detector.code);
+            for code in detector.explained_by {
+                let cause = DETECTORS.iter().find(|cause| cause.code == *code);
+                depth(cause.unwrap_or_else(|| panic!("{} names {code}", detector.code)), left - 1);
+            }
+        }
+        DETECTORS.iter().for_each(|detector| depth(detector, 10));
+    }
+
+    #[test]
+    fn titles_are_short_and_begin_like_a_sentence() {
+        for Detector { code, title, .. } in DETECTORS {
+            let begins = title.chars().next().is_some_and(char::is_uppercase);
+            assert!(begins && title.len() <= 50 && !title.ends_with('.'), "{code}: {title}");
+        }
+    }
+
     #[test]
     fn no_two_corrections_share_a_rank() {
         let ranks = |detector: &&Detector| detector.correction.map(|correction| correction.rank);

@@ -421,6 +421,8 @@ mod tests {
             limiters: Vec::new(),
             timelines: Vec::new(),
             shares: Default::default(),
+            target: None,
+            advised: Err(String::new()),
             questions: Default::default(),
             detectors: Vec::new(),
         }
@@ -540,7 +542,7 @@ mod tests {
         lost.facts.insert(FactName::ReadBytes, read);
         let lost = run(lost);
         let replication = judged(&lost, vec![replay(100)], |_| {});
-        let why = "read_bytes is partial: 3 records lost";
+        let why = "the fact read_bytes is partial: 3 records lost";
         assert_eq!(replication.passes[0].figures[0].no_replicated.as_deref(), Some(why));
         assert_eq!(replication.because, format!("p: no replicated rate: {why}"));
         // Without a replay that is what is missing first.

@@ -49,6 +49,11 @@ pub struct RunIndex {
 }
 
 impl<'a> Run<'a> {
+    /// Returns the tool's name for the beginning of a sentence; `The tool` where no adapter knows it.
+    pub(crate) fn tool(&self) -> &'a str {
+        if self.parsed.tool.is_empty() { "The tool" } else { &self.parsed.tool }
+    }
+
     /// Returns `true` if an adapter knows the tool; without one nothing is claimed.
     pub fn has_adapter(&self) -> bool {
         !self.parsed.tool.is_empty()

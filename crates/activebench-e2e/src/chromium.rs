@@ -83,6 +83,11 @@ impl Chromium {
 
     /// Calls a method of the protocol and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Calls a method of the protocol and returns its result, or the error that it answers.
+    fn try_call(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
         if let Some(session) = &self.session {
@@ -93,8 +98,10 @@ impl Chromium {
         loop {
             let mut answer = self.receive();
             if answer["id"] == self.calls {
-                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
-                return answer["result"].take();
+                return match answer["error"].take() {
+                    Value::Null => Ok(answer["result"].take()),
+                    error => Err(error),
+                };
             }
             self.events.push(answer);
         }
@@ -119,6 +126,17 @@ impl Chromium {
     pub fn screenshot(&mut self) -> String {
         let result = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
         result["data"].as_str().expect("a picture").to_owned()
+    }
+
+    /// Prints the page with its own paper size, and returns the number of sheets.
+    pub fn printed_pages(&mut self) -> usize {
+        // A range of pages that does not exist is an error, so the first one that does not counts them.
+        let print = |browser: &mut Self, page: usize| {
+            let parameters =
+                json!({ "printBackground": true, "preferCSSPageSize": true, "pageRanges": page.to_string() });
+            browser.try_call("Page.printToPDF", parameters).is_ok()
+        };
+        (1..).take_while(|page| print(self, *page)).count()
     }
 
     /// Returns the URLs that the page requested over any network, including the file itself.

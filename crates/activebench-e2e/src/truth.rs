@@ -21,6 +21,7 @@ use crate::truth::outcome::Outcome;
 use crate::truth::stage::Stage;
 use crate::{Verified, binary, obstacle, recheck, verify_in, verify_within};
 
+pub mod advised;
 pub mod case;
 pub mod drawn;
 pub mod outcome;
@@ -99,8 +100,13 @@ pub fn detectors() -> Vec<(String, String)> {
 ///
 /// Every failure during the run is an outcome of the case, including a device that cannot be made.
 pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
+    ended(|| play(case, keep))
+}
+
+/// Plays a case; a panic is its outcome.
+fn ended(play: impl FnOnce() -> Played) -> Ended {
     let started = Instant::now();
-    let ran = catch_unwind(AssertUnwindSafe(|| play(case, keep)));
+    let ran = catch_unwind(AssertUnwindSafe(play));
     let Played { outcome, story, answers } = ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
     Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers }
 }

@@ -7,6 +7,7 @@
 #define ACTIVEBENCH_CALLS_H
 
 #include "io_uring.h"
+#include "output.h"
 
 static never_inline u64 narrow_argument(struct pt_regs *regs, u8 number)
 {
@@ -480,6 +481,9 @@ int sys_exit(u64 *context)
 	/* Past the page cache it may read from storage without a sign of it. */
 	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count &&
 			   (state->op != OP_URING_ENTER || state->request_known);
+	if (writes_output(state, returned) &&
+	    take_output(state->fd, argument(regs, 2, state->narrow), returned, output_kind(state)))
+		state->fast = state->groupable = 0;
 	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();

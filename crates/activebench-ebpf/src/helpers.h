@@ -33,6 +33,7 @@ enum {
 enum { MAP_NO_PREALLOC = 1, MAP_MMAPABLE = 1024 };
 enum { RINGBUF_NO_WAKEUP = 1 };
 enum { STORAGE_CREATE = 1 };
+enum { RING_USED = 0 };
 enum { STACK_OF_USER = 256 };
 enum { UPDATE_ANY = 0, UPDATE_NOEXIST = 1 };
 
@@ -53,6 +54,7 @@ static void *(*bpf_ringbuf_reserve)(void *map, u64 size, u64 flags) = (void *)13
 static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static u64 (*bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
 static long (*bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;
 
 /*

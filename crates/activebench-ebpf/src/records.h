@@ -21,6 +21,7 @@ enum record_class {
 	CLASS_CPU,
 	CLASS_SAMPLES,
 	CLASS_PAYLOAD,
+	CLASS_OUTPUT,
 	CLASS_COUNT,
 };
 
@@ -225,6 +226,18 @@ struct payload_record {
 	u16 padding;
 	u32 bytes; /* of data; 0 when the memory could not be read */
 	u8 data[PAYLOAD_BYTES];
+};
+
+/* A piece of what a process writes to its standard output or standard error; `bytes` of text follow. It leaves through
+ * the ring of the payload. */
+struct output_record {
+	struct batch_header header;
+	u64 at_ns; /* end of the call */
+	u64 written; /* bytes that the call wrote, in its first piece; 0 in the others */
+	u32 tid;
+	u32 tgid;
+	s32 fd;
+	u32 bytes; /* 0 where they could not be read, or are past what is taken of one process */
 };
 
 /* I/O that is seen and cannot be decoded, with a number for each kind: user space names it. */

@@ -178,6 +178,7 @@ int sched_process_exec(u64 *context)
 	if (!membership_of(task))
 		return 0;
 	descriptors_changed();
+	forget_output(task->tgid);
 	now = bpf_ktime_get_ns();
 	send_arguments(task, now);
 	record = begin_task_record(task, TASK_EXECUTED, now);

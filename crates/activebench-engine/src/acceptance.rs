@@ -3,10 +3,15 @@
 //! `activebench-detect` reads the file and judges. This module touches the machine: it checks the file against the
 //! machine, runs the suite, and finds stored runs.
 
+pub mod batch;
 pub mod check;
+pub mod check_summary;
+mod estimate;
 pub mod record;
 pub mod stored;
 pub mod template;
+mod unit_record;
+pub mod units;
 mod vetting;
 
 use std::path::{Path, PathBuf};
@@ -41,15 +46,8 @@ impl Agreed {
     /// # Errors
     /// Returns an error if it cannot be read, is too long, or has faults.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let about = || format!("cannot read the acceptance file {}", path.display());
-        let length = std::fs::metadata(path).with_context(about).or_exit(ExitCode::Usage)?.len();
-        if length > MOST_BYTES {
-            let error = anyhow!("{}: it has {length} bytes, more than {MOST_BYTES}", about());
-            return Err(Failure::new(ExitCode::Usage, error));
-        }
-        let bytes = std::fs::read(path).with_context(about).or_exit(ExitCode::Usage)?;
-        let sha256 = activebench_record::sha256(&bytes);
-        let text = String::from_utf8(bytes).with_context(about).or_exit(ExitCode::Usage)?;
+        let text = read_text(path, "the acceptance file")?;
+        let sha256 = activebench_record::sha256(text.as_bytes());
         let file = AcceptanceFile::parse(&path.display().to_string(), &text).map_err(unusable)?;
         Ok(Self { path: path.to_owned(), text, sha256, file })
     }
@@ -57,6 +55,18 @@ impl Agreed {
     fn name(&self) -> String {
         self.path.display().to_string()
     }
+}
+
+/// Reads a text that the user named. `what` is its name for messages.
+fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
+    let about = || format!("cannot read {what} {}", path.display());
+    let length = std::fs::metadata(path).with_context(about).or_exit(ExitCode::Usage)?.len();
+    if length > MOST_BYTES {
+        let error = anyhow!("{}: it has {length} bytes, more than {MOST_BYTES}", about());
+        return Err(Failure::new(ExitCode::Usage, error));
+    }
+    let bytes = std::fs::read(path).with_context(about).or_exit(ExitCode::Usage)?;
+    String::from_utf8(bytes).with_context(about).or_exit(ExitCode::Usage)
 }
 
 /// Turns the faults of a file into an error. The text of its authors is escaped line by line.

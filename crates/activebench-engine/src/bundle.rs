@@ -11,6 +11,8 @@ use activebench_bundle::{
     BundleError, BundleKind, BundleManifest, Content, EXTENSION, Fault, Limits, PrivateKey, PublicKey, RUN,
     SignatureCheck, Unpacked, is_bundle, unpack,
 };
+use activebench_model::report::JudgedRun;
+use activebench_model::series::JudgedSeries;
 use activebench_record::{RecordError, RunFolder};
 use activebench_report::escape::terminal;
 use anyhow::{Context, anyhow};
@@ -64,7 +66,7 @@ pub fn pack(pack: &Pack<'_>) -> Result<Packed, Failure> {
         }
         false => (whole, None),
     };
-    let Whole { described, tests, sources, strays } = whole;
+    let Whole { described, tests, sources, strays, .. } = whole;
     let path = match (pack.out, &copy) {
         (Some(path), _) => path.to_owned(),
         (None, None) => PathBuf::from(name(pack.run)? + EXTENSION),
@@ -84,6 +86,10 @@ pub struct Checked {
     pub manifest: BundleManifest,
     /// The result of the check of its signature.
     pub signature: SignatureCheck,
+    /// The run that the verdict is about; of a series its first one. Judged from the evidence in the bundle.
+    pub run: Option<JudgedRun>,
+    /// The series in it, judged likewise.
+    pub series: Option<JudgedSeries>,
 }
 
 /// Checks a bundle and judges the run in it again. It unpacks to at most `unpacked_bytes`; `key` is the file of the
@@ -92,6 +98,14 @@ pub struct Checked {
 /// # Errors
 /// Returns an error if the file or the key cannot be read, or if the bundle does not verify.
 pub fn check(path: &Path, key_file: Option<&Path>, unpacked_bytes: u64) -> Result<Checked, Failure> {
+    if path.is_dir() {
+        let error = anyhow!(
+            "{0} is a directory, not a bundle (hint: `activebench recheck {0}` judges a run directory, `activebench \
+             bundle {0}` makes a bundle of it)",
+            path.display()
+        );
+        return Err(Failure::new(ExitCode::Usage, error));
+    }
     let key = key_file.map(|path| key(path, PublicKey::from_pem)).transpose()?;
     let limits = Limits { unpacked_bytes, ..Limits::default() };
     let folder = folder()?;
@@ -103,7 +117,7 @@ pub fn check(path: &Path, key_file: Option<&Path>, unpacked_bytes: u64) -> Resul
     let unpacked = RunFolder::open(folder.path()).or_exit(ExitCode::Bug)?;
     let differences = judged_contents::differences(&manifest, &found, &unpacked).or_exit(ExitCode::Bug)?;
     match differences.is_empty() {
-        true => Ok(Checked { manifest, signature }),
+        true => Ok(Checked { manifest, signature, run: found.first, series: found.series }),
         false => Err(not_verified(path, &differences)),
     }
 }
@@ -140,7 +154,7 @@ fn failure(path: &Path, error: BundleError) -> Failure {
 
 /// Returns the failure of a bundle that does not verify. The faults quote the bundle, so they are escaped.
 fn not_verified(path: &Path, faults: &[String]) -> Failure {
-    let mut text = format!("{} does not verify:", path.display());
+    let mut text = format!("NOT GENUINE: {} does not verify:", path.display());
     for fault in faults.iter().take(NAMED_FAULTS) {
         text.push_str(&format!("\n  {}", terminal(fault)));
     }

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use activebench_detect::advice::corrected_command::{remedied, side_by_side};
-use activebench_model::command::CommandLine;
-use activebench_model::remedy::{Remedied, SideBySide};
-use activebench_model::verdict::RunVerdict;
+use activebench_detect::advice::corrected_command::side_by_side;
+use activebench_model::command::{CommandLine, shell_command};
+use activebench_model::remedy::SideBySide;
 
 use crate::device_guard;
 use crate::failure::Failure;
@@ -49,18 +48,25 @@ pub enum NoSecondRun {
 pub fn record(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<CorrectedRun, Failure> {
     let (command, directory) = (run.command, run.directory);
     let first = recording::record(RunToRecord { directory: &directory.join(AS_GIVEN), ..run }, recorder)?;
-    let remedied = remedied(&first.judged, activebench_tools::advisor_of(&first.judged.parsed.tool));
-    if let Some(why) = why_not_again(&first.judged.verdict, first.interrupted, &remedied) {
+    if first.interrupted {
+        let why = "interrupted: the benchmark is not run again".to_owned();
         return Ok(CorrectedRun::Once(Box::new(first), NoSecondRun::NotNeeded(why)));
     }
+    let advised = match &first.judged.advised {
+        Ok(advised) => advised.clone(),
+        Err(why) => {
+            let why = format!("{why} The benchmark is not run again.");
+            return Ok(CorrectedRun::Once(Box::new(first), NoSecondRun::NotNeeded(why)));
+        }
+    };
     if !run.observing.quiet {
-        say!("again with the advice: {}", remedied.argv.join(" "));
+        say!("again with the advice: {}", shell_command(&advised.argv));
     }
-    let changed = CommandLine { argv: remedied.argv.clone(), ..command.clone() };
+    let changed = CommandLine { argv: advised.argv.clone(), ..command.clone() };
     match again(run, &changed, &directory.join(WITH_ADVICE), recorder) {
         Ok(Recorded { judged: second, interrupted, .. }) => {
             let exit_code = first.judged.exit_code;
-            let sides = Box::new(side_by_side(first.judged, second, remedied));
+            let sides = Box::new(side_by_side(first.judged, second, advised));
             Ok(CorrectedRun::Both { sides, exit_code, interrupted })
         }
         // The report of the first run is not lost.
@@ -77,21 +83,4 @@ fn again(
     device_guard::guard_again(command)?;
     let argv: Vec<OsString> = command.argv.iter().map(OsString::from).collect();
     recording::record(RunToRecord { argv: &argv, command, directory, ..run }, recorder)
-}
-
-fn why_not_again(verdict: &RunVerdict, interrupted: bool, remedied: &Remedied) -> Option<String> {
-    if interrupted {
-        return Some("interrupted: the benchmark is not run again".to_owned());
-    }
-    if *verdict == RunVerdict::Failed {
-        return Some("the benchmark failed: it is not run again".to_owned());
-    }
-    if !remedied.applied.is_empty() {
-        return None;
-    }
-    let left: Vec<String> = remedied.left.iter().map(|left| format!("{}: {}", left.code, left.why)).collect();
-    Some(match left.is_empty() {
-        true => "nothing to correct: the benchmark is not run again".to_owned(),
-        false => format!("no option fixes it, the benchmark is not run again ({})", left.join("; ")),
-    })
 }

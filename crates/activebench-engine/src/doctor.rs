@@ -41,13 +41,15 @@ impl Diagnosis {
     }
 }
 
-/// Diagnoses this host, and the storage below a path.
+/// Diagnoses this host, and the storage below a path. `settings` is the line on the file of settings.
 ///
 /// # Errors
 /// Returns an error if the path cannot be read.
-pub fn diagnose(path: &Path) -> Result<Diagnosis, Failure> {
+pub fn diagnose(path: &Path, settings: Check) -> Result<Diagnosis, Failure> {
     let system = with_roots_files(|| gather(&Roots::default(), path))?;
-    Ok(Diagnosis::of(&system, &own_program()))
+    let mut diagnosis = Diagnosis::of(&system, &own_program());
+    diagnosis.checks.push(settings);
+    Ok(diagnosis)
 }
 
 fn own_program() -> String {

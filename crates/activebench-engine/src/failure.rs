@@ -7,6 +7,8 @@ use activebench_report::escape::terminal;
 pub enum ExitCode {
     /// Wrong usage, an unreadable run directory.
     Usage = 2,
+    /// What was read does not suffice for an answer.
+    Inconclusive = 3,
     /// The benchmark could not start.
     BenchmarkFailed = 4,
     /// No observation was possible.

@@ -1,12 +1,15 @@
 //! Turns a stored run into a judged run, by the same path for `verify`, `recheck`, `report` and `show`.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use activebench_detect::judge::verdicts;
+use activebench_detect::advice::corrected_command::advised;
+use activebench_detect::judge::verdicts::{self, Judgement};
 use activebench_detect::run::{Run, RunIndex};
 use activebench_detect::{manual, registry};
 use activebench_model::activity::Activity;
 use activebench_model::claim::Parsed;
+use activebench_model::command::CommandLine;
 use activebench_model::fact::Facts;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
@@ -17,10 +20,12 @@ use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
 use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
+use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
 use anyhow::{Context, anyhow};
 
-use crate::{allocator, thresholds};
+use crate::measured::{self, Measured};
+use crate::{allocator, plan, thresholds};
 
 /// Everything that is derived before the judgement.
 #[derive(Debug)]
@@ -37,6 +42,17 @@ pub struct Derived {
     pub profiles: Profiles,
     /// Time series of the phases.
     pub timelines: Vec<Timeline>,
+    /// The parts of the claims and phases that belong to one of several measurements each; empty for one tool.
+    pub measured: Vec<Measured>,
+}
+
+/// What a run printed: the command as a whole, and each of its measurements.
+#[derive(Clone, Copy, Debug)]
+pub struct Outputs<'a> {
+    /// Of the command, with the files that its tools read or wrote.
+    pub of_command: &'a ToolOutput,
+    /// Of the measurements, in the order of the manifest.
+    pub of_measurements: &'a [ToolOutput],
 }
 
 /// `true` if the time series of the phases are computed: only outputs that draw or list them need them.
@@ -60,8 +76,18 @@ enum FirstCalls {
 /// # Errors
 /// When the record cannot be read, or holds numbers that cannot be computed with.
 pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
-    let output = reader.output().context("cannot read the tool's recorded output")?;
-    computed(|| derive_unguarded(reader, &output, manifest, timelines, FirstCalls::Kept))
+    let (of_command, of_measurements) = outputs(reader, manifest)?;
+    let outputs = Outputs { of_command: &of_command, of_measurements: &of_measurements };
+    computed(|| derive_unguarded(reader, outputs, manifest, timelines, FirstCalls::Kept))
+}
+
+/// Reads what the command and its measurements printed.
+fn outputs(reader: &RunReader, manifest: &Manifest) -> anyhow::Result<(ToolOutput, Vec<ToolOutput>)> {
+    let failed = "cannot read the tool's recorded output";
+    let of_command = reader.output().context(failed)?;
+    let numbers = manifest.measurements.iter().map(|measurement| measurement.number);
+    let of_measurements = numbers.map(|number| reader.measured_output(number)).collect::<Result<_, _>>();
+    Ok((of_command, of_measurements.context(failed)?))
 }
 
 /// Calls a computation on a record that may come from anybody. Arithmetic is checked, in a release too: a number that
@@ -78,7 +104,7 @@ fn computed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
 
 fn derive_unguarded(
     source: &dyn EventSource,
-    output: &ToolOutput,
+    outputs: Outputs<'_>,
     manifest: &mut Manifest,
     timelines: Timelines,
     first_calls: FirstCalls,
@@ -86,14 +112,23 @@ fn derive_unguarded(
     allocator::reuse();
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
-    let tool = tool_of_run(manifest, activity, output)?;
-    let (parsed, phases) = match &tool {
-        Some((adapter, command)) => {
-            let parsed = adapter.parse(command, output, manifest.choices.subject);
-            let phases = activebench_tools::phases_of(*adapter, command, output, &parsed, activity);
-            (parsed, phases)
+    let tool = tool_of_run(manifest, activity, outputs.of_command)?;
+    let (parsed, phases, measured) = if manifest.measurements.len() > 1 {
+        let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
+        let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
+        manifest.incomplete.extend(several.missing);
+        manifest.incomplete.extend(measured::missing_output(manifest));
+        (several.parsed, several.phases, several.measured)
+    } else if let Some((adapter, command)) = &tool {
+        let (parsed, output) = parsed_of_one(*adapter, command, outputs, manifest);
+        // The command printed none of the figures itself.
+        if matches!(output, Cow::Owned(_)) {
+            manifest.incomplete.extend(measured::missing_output(manifest));
         }
-        None => (Parsed::default(), activebench_facts::evidence_phases(activity)),
+        let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
+        (parsed, phases, Vec::new())
+    } else {
+        (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
     };
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
     if first_calls == FirstCalls::LetGo {
@@ -112,7 +147,29 @@ fn derive_unguarded(
             .context("cannot follow the phases over time in the recorded events")?,
         Timelines::LeftOut => Vec::new(),
     };
-    Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines })
+    Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines, measured })
+}
+
+/// Reads the claims of the only tool, and returns the output that has them: that of the command or, where a script kept
+/// it to itself, that of the tool.
+fn parsed_of_one<'a>(
+    adapter: &dyn Adapter,
+    command: &CommandLine,
+    outputs: Outputs<'a>,
+    manifest: &Manifest,
+) -> (Parsed, Cow<'a, ToolOutput>) {
+    let parse = |output: &ToolOutput| adapter.parse(command, output, manifest.choices.subject);
+    let parsed = parse(outputs.of_command);
+    if parsed.claims.is_empty()
+        && let [own] = outputs.of_measurements
+    {
+        let own = ToolOutput { files: outputs.of_command.files.clone(), ..own.clone() };
+        let caught = parse(&own);
+        if !caught.claims.is_empty() {
+            return (caught, Cow::Owned(own));
+        }
+    }
+    (parsed, Cow::Borrowed(outputs.of_command))
 }
 
 /// Returns the tool that measured, and its own command line: as the record states them. In a record that does not, it
@@ -151,10 +208,40 @@ pub fn store(manifest: &mut Manifest, executed: Executed) {
     manifest.tool_command = manifest.tool_command.take().or(own);
 }
 
+/// Judges a run of several measurements: each by its own command line, tool and phases.
+fn judge_several(run: &Run<'_>, measured: &[Measured]) -> Judgement {
+    let manifests: Vec<Manifest> = measured
+        .iter()
+        .map(|one| {
+            let measurement = &run.manifest.measurements[one.place];
+            let tool = Some(measurement.tool.clone());
+            Manifest {
+                tool_command: Some(measurement.command.clone()),
+                executed_tools: Some(ExecutedTools { measuring: tool.iter().cloned().collect(), tool }),
+                ..run.manifest.clone()
+            }
+        })
+        .collect();
+    let indices: Vec<RunIndex> = measured.iter().map(|_| RunIndex::default()).collect();
+    let runs: Vec<Run<'_>> = measured
+        .iter()
+        .zip(manifests.iter().zip(&indices))
+        .map(|(one, (manifest, index))| Run {
+            manifest,
+            parsed: &one.parsed,
+            phases: &run.phases[one.phases.clone()],
+            advisor: activebench_tools::advisor_of(&one.parsed.tool),
+            index,
+            ..*run
+        })
+        .collect();
+    verdicts::judge_measurements(run, &runs)
+}
+
 /// Returns a note if a command ran several measurements: the output of one is read.
 fn several_measurements(manifest: &Manifest) -> Option<String> {
     let measuring = &manifest.executed_tools.as_ref()?.measuring;
-    (measuring.len() > 1).then(|| {
+    (measuring.len() > 1 && manifest.measurements.is_empty()).then(|| {
         format!(
             "the command ran {} measurements ({}), and the figures of one are judged: verify each on its own",
             measuring.len(),
@@ -204,8 +291,9 @@ fn judge_unguarded(
     }
     manifest.incomplete.extend(checked.settle(&mut manifest.coverage));
     let reader = &checked.reader;
-    let output = reader.output().context("cannot read the tool's recorded output")?;
-    judge_events(directory, reader, &output, manifest, timelines)
+    let (of_command, of_measurements) = outputs(reader, &manifest)?;
+    let outputs = Outputs { of_command: &of_command, of_measurements: &of_measurements };
+    judge_events(directory, reader, outputs, manifest, timelines)
 }
 
 /// Judges events from any source: the part of a judgement that reads no file.
@@ -215,17 +303,18 @@ fn judge_unguarded(
 pub fn judge_events(
     directory: &Path,
     source: &dyn EventSource,
-    output: &ToolOutput,
+    outputs: Outputs<'_>,
     mut manifest: Manifest,
     timelines: Timelines,
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
-    let derived = derive_unguarded(source, output, &mut manifest, timelines, FirstCalls::LetGo)?;
-    let Derived { activity, parsed, phases, run_facts, profiles, timelines } = derived;
+    let derived = derive_unguarded(source, outputs, &mut manifest, timelines, FirstCalls::LetGo)?;
+    let Derived { activity, parsed, phases, run_facts, profiles, timelines, measured } = derived;
     // The facts hold what a judgement needs of it.
     drop(activity);
     manifest.incomplete.extend(several_measurements(&manifest));
-    let judgement = verdicts::judge(&Run {
+    let index = RunIndex::default();
+    let run = Run {
         manifest: &manifest,
         parsed: &parsed,
         phases: &phases,
@@ -233,12 +322,17 @@ pub fn judge_events(
         profiles: &profiles,
         thresholds: &thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
-        index: &RunIndex::default(),
-    });
+        index: &index,
+    };
+    let judgement = match measured.is_empty() {
+        true => verdicts::judge(&run),
+        false => judge_several(&run, &measured),
+    };
     let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(detector));
     let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);
     let detectors = detectors.filter(has_spoken).collect();
-    Ok(JudgedRun {
+    let advisor = activebench_tools::advisor_of(&parsed.tool);
+    let mut judged = JudgedRun {
         detectors,
         directory: directory.display().to_string(),
         parsed,
@@ -253,7 +347,13 @@ pub fn judge_events(
         limiters: judgement.limiters,
         shares: judgement.shares,
         timelines,
+        target: judgement.target,
+        // It follows from the judged run.
+        advised: Err(String::new()),
         questions: judgement.questions,
         manifest,
-    })
+    };
+    let files = &outputs.of_command.files;
+    judged.advised = advised(&judged, advisor, files, &|own| plan::planned(own, files, &judged));
+    Ok(judged)
 }

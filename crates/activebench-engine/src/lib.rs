@@ -4,7 +4,8 @@
 //!   [`acceptance`] and [`preparation`] call it.
 //! * [`judge`] turns a stored run into a judged one, by the same path for every subcommand.
 //! * [`device_guard`] protects disks that are in use; `named_devices` finds the devices that a command names.
-//! * [`ceiling`], [`comparison`], [`doctor`], [`plan`], [`history`] and [`bundle`] are independent of a recording.
+//! * [`ceiling`], [`comparison`], [`doctor`], [`plan`], [`history`], [`bundle`] and [`prune`] are independent of a
+//!   recording.
 //!
 //! The crate has no command line: each function takes what it needs as plain values and returns models. Progress and
 //! warnings go to standard error; reports are rendered by the caller.
@@ -21,6 +22,7 @@ mod allocator;
 pub mod benchmarks;
 pub mod bundle;
 pub mod ceiling;
+pub mod check;
 pub mod comparison;
 pub mod corrected_run;
 pub mod derived_files;
@@ -31,11 +33,15 @@ pub mod free_space;
 pub mod history;
 pub mod interruption;
 pub mod judge;
+mod measured;
+mod measurements;
 mod named_devices;
 pub mod plan;
 pub mod preparation;
+pub mod prune;
 pub mod recording;
 pub mod replication;
+pub mod runs_folder;
 pub mod series;
 pub mod thresholds;
 mod tool_files;

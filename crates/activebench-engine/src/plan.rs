@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use activebench_detect::advice::corrected_command::Planned;
+use activebench_detect::judge::target_figure::Goal;
 use activebench_detect::judge::verdicts::judge_plan;
 use activebench_detect::registry::DETECTORS;
 use activebench_detect::run::{Run, RunIndex};
@@ -11,15 +13,16 @@ use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::Coverage;
 use activebench_model::fact::Facts;
-use activebench_model::finding::{Outcome, Severity};
+use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::output::ToolFile;
+use activebench_model::report::JudgedRun;
 use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, FailOn, Manifest};
 use activebench_model::thread_stacks::Profiles;
 use activebench_report::plan::PlanReport;
 use activebench_report::target_line;
-use activebench_tools::{Adapter, execution};
+use activebench_tools::{Adapter, adapter_by_name, execution};
 
-use crate::tool_files;
+use crate::{thresholds, tool_files};
 
 /// Returns the plan of a command, and the exit code that it gives.
 pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> (PlanReport, i32) {
@@ -75,6 +78,46 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
     (report, exit_code)
 }
 
+/// Returns what a command of the tool of a run asks for, and the detectors that warn of it. A pure function: `files` are
+/// those that the run keeps, and no other file is read.
+pub(crate) fn planned(own: &[String], files: &[ToolFile], run: &JudgedRun) -> Planned {
+    let Some(adapter) = adapter_by_name(&run.parsed.tool) else {
+        return Planned { phases: Vec::new(), warned: Vec::new() };
+    };
+    let command = CommandLine { argv: own.to_vec(), cwd: run.manifest.command.cwd.clone() };
+    let plan = adapter.plan(&command, files);
+    let Ok(thresholds) = thresholds::of(&run.manifest.choices) else {
+        return Planned { phases: plan.phases, warned: Vec::new() };
+    };
+    let manifest = Manifest { tool_command: Some(command.clone()), command, ..run.manifest.clone() };
+    let findings = judge_plan(&Run {
+        manifest: &manifest,
+        parsed: &Parsed { tool: run.parsed.tool.clone(), ..Parsed::default() },
+        phases: &plan.phases,
+        facts: &Facts::default(),
+        profiles: &Profiles::default(),
+        thresholds: &thresholds,
+        advisor: adapter,
+        index: &RunIndex::default(),
+    });
+    let warns = |finding: &Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
+    let warned = findings.into_iter().filter(warns).map(|finding| finding.code).collect();
+    Planned { phases: plan.phases, warned }
+}
+
+/// Refuses, before anything runs, a target that no figure of the command can be.
+///
+/// # Errors
+/// If the target names a phase that the command does not have, or a kind of figure that its tool never prints.
+pub fn target_is_possible(target: &str, command: &CommandLine) -> Result<(), String> {
+    let goal = Goal::parse(target)?;
+    let Some((adapter, own)) = execution::named_tool(command) else { return Ok(()) };
+    let (files, unread) = input_files(adapter, &own);
+    // With a file that cannot be read, any pass may be asked for.
+    let phases = if unread.is_empty() { adapter.plan(&own, &files).phases } else { Vec::new() };
+    goal.impossible(&phases, adapter.name(), adapter.metrics()).map_or(Ok(()), Err)
+}
+
 /// Returns the files that the tool would read its work from, as far as the command line names them, and why others were
 /// not read.
 pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> (Vec<ToolFile>, Vec<String>) {
@@ -97,6 +140,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         added_arguments: Vec::new(),
         tool_command: None,
         executed_tools: None,
+        measurements: Vec::new(),
         choices,
         child: ChildEnd::default(),
         clocks: Clocks::default(),

@@ -27,6 +27,8 @@ use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord, find_pr
 
 /// Folder of the recorded preconditioning, beside the runs of the series.
 pub const DIRECTORY: &str = "preconditioning";
+/// How often the device is written over.
+pub const TIMES: u64 = 2;
 
 /// Purges and preconditions a device for a command; `None` when a signal ended that.
 ///
@@ -126,6 +128,7 @@ pub fn prepare(
 /// Returns the fio command that writes the device twice: sequential blocks of 128 KiB, direct I/O, incompressible data.
 fn preconditioning(device: &Path) -> Vec<String> {
     let filename = format!("--filename={}", engine_path(device));
+    let loops = format!("--loops={TIMES}");
     let words = [
         ENGINE.name,
         "--name=preconditioning",
@@ -136,7 +139,7 @@ fn preconditioning(device: &Path) -> Vec<String> {
         "--iodepth=32",
         "--direct=1",
         "--size=100%",
-        "--loops=2",
+        &loops,
         "--refill_buffers",
         "--end_fsync=1",
     ];

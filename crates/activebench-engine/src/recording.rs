@@ -18,6 +18,7 @@ use activebench_model::readings::Readings;
 use activebench_model::report::JudgedRun;
 use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopReason};
 use activebench_model::source::{EventSource, Unreadable};
+use activebench_model::units::significant;
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RecordError, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_report::escape::terminal;
@@ -29,11 +30,10 @@ use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
-use time::macros::format_description;
 
 use crate::failure::{ExitCode, Failure, OrExit};
-use crate::terminal::Terminal;
-use crate::{allocator, benchmarks, ceiling, derived_files, doctor, judge, tool_files};
+use crate::terminal::{Expected, Shown, Terminal};
+use crate::{allocator, benchmarks, ceiling, derived_files, doctor, judge, plan, tool_files};
 
 pub use crate::terminal::ChildOutput;
 
@@ -78,6 +78,8 @@ pub struct Observing {
     pub child_output: ChildOutput,
     /// True to print no progress and no notices.
     pub quiet: bool,
+    /// True to show a small screen instead of a line of progress; not where `quiet` is true.
+    pub live: bool,
     /// Whether the judged run gets the time series of its phases.
     pub timelines: judge::Timelines,
 }
@@ -99,6 +101,7 @@ impl Default for Observing {
             ceiling: CeilingChoice::Kept,
             child_output: ChildOutput::Stdout,
             quiet: false,
+            live: false,
             timelines: judge::Timelines::LeftOut,
         }
     }
@@ -217,7 +220,12 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     let mut writer = RunWriter::create_with(directory, &Draft::of(&run, &added)).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
-    let mut terminal = Terminal::new(child_output, observing.quiet);
+    let shown = match (observing.quiet, observing.live) {
+        (true, _) => Shown::Nothing,
+        (false, true) => Shown::Screen,
+        (false, false) => Shown::Line,
+    };
+    let mut terminal = Terminal::new(child_output, shown, expected(command));
     if !added.is_empty() {
         terminal.filter(adapter.and_then(|adapter| adapter.output_filter(command)));
     }
@@ -252,6 +260,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             look_every_caller_up: observing.look_every_caller_up,
             sample_hz: observing.sample_hz,
             payload: observing.payload,
+            live_details: shown == Shown::Screen,
             salvage: salvage_of(directory),
             overlays: survey.overlays(),
             log: log_options(observing.events_limit_bytes, &mut survey, directory),
@@ -284,9 +293,16 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     incomplete.extend(files.unread);
     let links = files.links;
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
+    let mut measurements = Vec::with_capacity(files.measured.len());
+    for (measurement, output) in files.measured {
+        let written = writer.write_measured_output(measurement.number, &output);
+        incomplete.extend(written.err().map(|error| error.to_string()));
+        measurements.push(measurement);
+    }
     let (host, unread) = observed_host(&mut outcome, command, other_tracers);
     incomplete.extend(unread);
     let mut manifest = Manifest {
+        measurements,
         added_arguments: added,
         preparation: preparation.cloned(),
         ..manifest(choices.clone(), command.clone(), outcome, host, incomplete)
@@ -304,7 +320,16 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     let _ = recorder.observer.kept();
 
     let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
-    Ok(Kept { directory: directory.to_owned(), reader, manifest, timelines: observing.timelines, interrupted })
+    let (timelines, quiet) = (observing.timelines, observing.quiet);
+    Ok(Kept { directory: directory.to_owned(), reader, manifest, timelines, interrupted, quiet })
+}
+
+/// Returns the work that a command asks for, as far as its adapter reads it.
+fn expected(command: &CommandLine) -> Expected {
+    let known = activebench_tools::execution::named_tool(command);
+    known.map_or_else(Expected::default, |(adapter, own)| {
+        Expected::of(&adapter.plan(&own, &plan::input_files(adapter, &own).0).phases)
+    })
 }
 
 /// A run whose record is complete, and which is not judged yet.
@@ -315,7 +340,11 @@ pub struct Kept {
     manifest: Manifest,
     timelines: judge::Timelines,
     interrupted: bool,
+    quiet: bool,
 }
+
+/// Records of which judging takes about a second: it is said then.
+const LONG_ANALYSIS: u64 = 1_000_000;
 
 impl Kept {
     /// Judges the run, and writes the files that are derived from its record.
@@ -323,7 +352,11 @@ impl Kept {
     /// # Errors
     /// Returns an error if the record cannot be read.
     pub fn judged(self) -> Result<Recorded, Failure> {
-        let Kept { directory, reader, manifest, timelines, interrupted } = self;
+        let Kept { directory, reader, manifest, timelines, interrupted, quiet } = self;
+        let events: u64 = manifest.coverage.records.values().map(|account| account.received).sum();
+        if events >= LONG_ANALYSIS && !quiet {
+            say!("analysing {} M events", significant(events as f64 / 1e6));
+        }
         let judged = judge::judge(&directory, &reader, manifest, timelines).or_exit(ExitCode::Bug)?;
         derived_files::write(&reader, &judged).unwrap_or_else(|error| {
             say!("cannot write the derived files of {}: {error:#}", directory.display());
@@ -442,18 +475,6 @@ fn complete_killed(
     host.readings = None;
     writer.finish(Manifest { added_arguments, ..manifest(choices, command, outcome, host, incomplete) })?;
     Ok(())
-}
-
-/// Returns `./activebench-runs/20261121T040506Z-iozone`, with a number appended if that exists.
-pub fn default_directory(program: &str) -> PathBuf {
-    let now = OffsetDateTime::now_utc();
-    let stamp = now
-        .format(format_description!("[year][month][day]T[hour][minute][second]Z"))
-        .unwrap_or_else(|_| now.unix_timestamp().to_string());
-    let tool: String = program.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let base = PathBuf::from("activebench-runs").join(format!("{stamp}-{tool}"));
-    let numbered = |number: u32| base.with_file_name(format!("{stamp}-{tool}-{number}"));
-    std::iter::once(base.clone()).chain((2..).map(numbered)).find(|path| !path.exists()).unwrap_or(base)
 }
 
 /// Returns where the log may be while the tool runs, and how large it may become.
@@ -615,6 +636,7 @@ fn manifest(choices: Choices, command: CommandLine, outcome: Outcome, host: Host
         added_arguments: Vec::new(),
         tool_command: None,
         executed_tools: None,
+        measurements: Vec::new(),
         choices,
         child: outcome.child,
         clocks: outcome.clocks,

@@ -33,6 +33,7 @@ use self::target::Target;
 use crate::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use crate::interruption::Stop;
 use crate::recording::{self, Observing, Recorded, Recorder, RunToRecord};
+use crate::runs_folder::{default_directory, point_latest};
 use crate::{bundle, derived_files, device_guard, judge as judgement};
 
 /// Folder of the logs, inside that of the replication.
@@ -53,8 +54,10 @@ pub struct Request<'a> {
     pub runs: u32,
     /// Maximum distance of the median from the observed rate, as a share of it.
     pub tolerance_ratio: f64,
-    /// Directory of the replays; `None`: a new one below `activebench-runs`.
+    /// Directory of the replays; `None`: a new one in the folder of runs.
     pub out: Option<&'a Path>,
+    /// Folder of runs.
+    pub runs_folder: &'a Path,
     /// True to print no progress.
     pub quiet: bool,
 }
@@ -97,6 +100,9 @@ pub fn replicate(request: &Request<'_>) -> Result<Replicated, Failure> {
     match work.replicate(&reader) {
         Ok((replication, ended)) => {
             let written = derived_files::write_every_format(&work.out, "replication", &replication);
+            if let Ok(runs) = std::path::absolute(request.runs_folder) {
+                point_latest(&runs, &work.out);
+            }
             Ok(Replicated { replication, ended, out: work.out, written })
         }
         Err(failure) => {
@@ -428,7 +434,7 @@ fn say_below(below: &[PathBuf], pass: &mut ReplicatedPass) {
 
 /// Returns the directory for the replays, absolute and empty, and `true` if it was created for them.
 fn out_directory(request: &Request<'_>) -> Result<(PathBuf, bool), Failure> {
-    let out = request.out.map_or_else(|| recording::default_directory("replicate"), Path::to_owned);
+    let out = request.out.map_or_else(|| default_directory(request.runs_folder, "replicate"), Path::to_owned);
     let out = std::path::absolute(&out).or_exit(ExitCode::Usage)?;
     let cannot = || format!("cannot create {} (hint: name another one with --out)", out.display());
     let is_new = !out.exists();

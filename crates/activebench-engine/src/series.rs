@@ -74,7 +74,7 @@ pub fn record(series: SeriesToRecord<'_>, recorder: &mut Recorder) -> Result<Rec
         runs: Vec::new(),
         preconditioning: None,
         choices,
-        incomplete: vec!["the series was never finished".to_owned()],
+        incomplete: vec![SeriesManifest::UNFINISHED.to_owned()],
     };
     let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
     let mut prepared = |device: Unused| prepare(observing, &manifest.command, &device, directory, recorder, &stop);

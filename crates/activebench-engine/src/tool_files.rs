@@ -10,6 +10,7 @@ use std::path::Path;
 use activebench_model::activity::Exec;
 use activebench_model::call::{Call, Op};
 use activebench_model::command::CommandLine;
+use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::source::EventSource;
 use activebench_probe::Observation;
@@ -17,6 +18,8 @@ use activebench_runner::{CapturedOutput, Hooks};
 use activebench_tools::execution::{self, Executed, Invocation};
 use activebench_tools::{Adapter, adapter_for_program};
 use rustix::fs::OFlags;
+
+use crate::measurements;
 
 /// Maximum number of files that are kept: a run with a job file each has a handful.
 const MOST_FILES: usize = 256;
@@ -32,6 +35,8 @@ pub(crate) struct ToolFiles {
     pub(crate) unread: Vec<String>,
     /// The tools that the tree executed.
     pub(crate) executed: Executed,
+    /// The measurements that the command started, each with what it printed.
+    pub(crate) measured: Vec<(Measurement, ToolOutput)>,
     /// Executed files that are links to tools, see [`activebench_model::coverage::Coverage::linked_programs`].
     pub(crate) links: BTreeMap<String, String>,
 }
@@ -41,9 +46,10 @@ pub(crate) fn kept(command: &CommandLine, observation: &Observation, output: &Ca
     let mut files = ToolFiles::default();
     let printed = ToolOutput { stdout: output.stdout().to_vec(), stderr: output.stderr().to_vec(), files: Vec::new() };
     let tasks = observation.tasks().flatten().flatten();
-    let execs = activebench_facts::executions(tasks, observation.names().flatten().flatten());
+    let (tasks, execs) = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
     files.executed = execution::executed(command, &execs, &files.links, &printed);
+    files.measured = measurements::of_run(command, &tasks, &execs, &files.links, observation.printed());
     let tools = tools(command, &execs, &files.links);
     // A damaged part of the record is reported where the record is written.
     let opened: BTreeSet<String> = observation

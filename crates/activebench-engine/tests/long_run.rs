@@ -49,7 +49,7 @@ fn a_day_stays_within_its_bounds_and_says_from_when_on_it_has_only_sums() {
         // The job that was over before the cut is judged, the other one is not.
         let lost = run.findings.iter().find(|finding| finding.code == "AB902").expect("the detector speaks");
         let after = activebench_model::units::Quantity::ns(day.cut_after_ns);
-        let says = format!("the log of single I/Os was cut {after} after the start");
+        let says = format!("The log of single I/Os was cut {after} after the start");
         assert!(lost.message.sentence().starts_with(&says), "{}", lost.message.sentence());
         for (name, report) in reports.iter().filter(|(name, _)| matches!(*name, "text" | "json" | "markdown" | "html"))
         {

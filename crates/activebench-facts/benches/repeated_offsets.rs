@@ -79,6 +79,7 @@ fn manifest() -> Manifest {
         added_arguments: Vec::new(),
         tool_command: None,
         executed_tools: None,
+        measurements: Vec::new(),
         choices: Default::default(),
         child: Default::default(),
         clocks: Default::default(),

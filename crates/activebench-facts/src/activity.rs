@@ -24,7 +24,7 @@ mod tasks;
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::activity::{
-    Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass, StepKind,
+    Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass, StepKind, Task,
 };
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
@@ -127,15 +127,18 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     Ok(Folded { activity, syncs, brief_syncs: dividing.brief, undecoded })
 }
 
-/// Returns the executions of a tree, with the arguments where all of them are known.
-pub fn executions(tasks: impl IntoIterator<Item = TaskEvent>, names: impl IntoIterator<Item = NameEvent>) -> Vec<Exec> {
-    let (_, mut execs) = tasks::of_events(tasks.into_iter().collect());
+/// Returns the tasks of a tree and its executions, with the arguments where all of them are known.
+pub fn executions(
+    tasks: impl IntoIterator<Item = TaskEvent>,
+    names: impl IntoIterator<Item = NameEvent>,
+) -> (Vec<Task>, Vec<Exec>) {
+    let (tasks, mut execs) = tasks::of_events(tasks.into_iter().collect());
     let mut arguments: HashMap<(u32, u64), Vec<(i64, String)>> = HashMap::new();
     for event in names.into_iter().filter(|event| event.op == Op::Execute) {
         arguments.entry((event.tgid, event.at_ns)).or_default().push((event.returned, event.name));
     }
     add_arguments(&mut execs, &arguments);
-    execs
+    (tasks, execs)
 }
 
 /// The structural calls.

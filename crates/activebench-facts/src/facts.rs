@@ -148,6 +148,8 @@ pub fn resolve_phases(
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
     windows::resolve(source, own, index, &mut phases)?;
+    // Before the calls: its tables and those of the calls are not in memory at once.
+    let (inserted, inserted_in_run) = inserted::read(source, index, &phases, &totals)?;
     let syncs = SyncLog::new(folded, &phases);
     let limits = limits(index, &phases, &index::parts_by_file(&phases), &syncs);
     let mut parts = PartIndex::new(&phases);
@@ -171,14 +173,13 @@ pub fn resolve_phases(
         whole.feed_sum(sum);
     }
     whole.close();
-    let (inserted, inserted_in_run) = inserted::read(source, index, &phases, &totals)?;
 
     let mut facts = Vec::with_capacity(phases.len());
     let mut durable = Vec::with_capacity(phases.len());
     let gaps: Vec<Gaps> = phases.iter().map(|phase| Gaps::of_log(manifest, phase.needs_log_until_ns())).collect();
     let in_process = SharedProcesses::new(&phases);
     for (number, phase) in phases.iter().enumerate() {
-        let touched = tally.touched_by(number);
+        let touched = tally.take_touched(number);
         let view = call_facts::View {
             activity,
             index,
@@ -202,13 +203,13 @@ pub fn resolve_phases(
         facts.push(of_phase);
     }
 
+    // The largest structure in memory, and not needed for the device.
+    drop(tally);
     let own_files: HashSet<FileId> = activity.files.iter().map(|file| file.id).collect();
     let planned = phases.iter().zip(&durable);
     let mut plans: Vec<DevicePlan> =
         planned.map(|(phase, durable)| device_facts::plan(manifest, index, phase, durable)).collect();
     plans.push(whole.device_plan(manifest));
-    // The largest structure in memory, and not needed for the device.
-    drop(tally);
     for (number, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| phase.window.is_some()) {
         families.iter_mut().for_each(|family| family.add_facts(number, phase, &gaps[number].calls, &mut facts[number]));
     }
@@ -227,7 +228,7 @@ pub fn resolve_phases(
     Ok((phases, of_run))
 }
 
-/// Returns, for each phase and file, the time until which a sync of its bytes counts.
+/// Returns, for each phase and file, the time until which a sync of its bytes counts; nothing where it always counts.
 fn limits(
     index: &Index<'_>,
     phases: &[Phase],
@@ -241,7 +242,10 @@ fn limits(
             by_phase.entry(*phase).or_default().push(part);
         }
         for (phase, own) in by_phase {
-            limits.insert((phase, *file), syncs.limit(index, phases, of_file, phase, &own, *file));
+            let limit_ns = syncs.limit(index, phases, of_file, phase, &own, *file);
+            if limit_ns < u64::MAX {
+                limits.insert((phase, *file), limit_ns);
+            }
         }
     }
     limits

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Metric;
+use crate::series::Steadiness;
 use crate::units::{Quantity, significant};
 use crate::verdict::{ClaimVerdict, RunVerdict};
 
@@ -203,6 +204,9 @@ pub struct AcceptedBenchmark {
     pub incomplete: Vec<String>,
     /// The conditions for judging its figures.
     pub conditions: Vec<Condition>,
+    /// How steady the first rate of each phase with a limit was. Empty for too few runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steadiness: Vec<Steadiness>,
 }
 
 /// A recorded run that is evidence.
@@ -259,11 +263,13 @@ pub struct Condition {
     pub evidence: Vec<String>,
     /// The largest observed value, for conditions on a value.
     pub observed: Option<Quantity>,
+    /// Why it is not met or not known, as one plain sentence without a capital; `None` if it is met or not required.
+    pub why: Option<String>,
 }
 
-/// A limit and its outcome.
+/// A limit of the agreement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JudgedLimit {
+pub struct AgreedLimit {
     /// The benchmark.
     pub benchmark: String,
     /// [`crate::phase::Phase::id`].
@@ -278,6 +284,14 @@ pub struct JudgedLimit {
     pub as_written: String,
     /// Unit in which they wrote it.
     pub unit: WrittenUnit,
+}
+
+/// A limit and its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JudgedLimit {
+    /// The limit.
+    #[serde(flatten)]
+    pub agreed: AgreedLimit,
     /// The figure of each run, in the order of the runs.
     pub figures: Vec<FigureOfRun>,
     /// Median of the honest figures; `None` when a run has none.
@@ -292,6 +306,9 @@ pub struct JudgedLimit {
     pub outcome: AcceptanceOutcome,
     /// Reason for the outcome, as one lower-case fragment.
     pub because: String,
+    /// What a reader must know of a figure that is judged all the same, such as a queue depth that was not reached:
+    /// lower-case fragments.
+    pub warnings: Vec<String>,
 }
 
 /// A unit as the parties wrote it. Reports show figures in this unit.
@@ -322,7 +339,7 @@ pub struct FigureOfRun {
     pub run: String,
     /// The figure as the tool printed it; `None` when it did not.
     pub claimed: Option<Quantity>,
-    /// The honest figure.
+    /// The honest figure. Also that of a rate whose queue depth was not reached: the limit then has a warning.
     pub honest: Option<Quantity>,
     /// Why there is no honest figure; set exactly when there is none.
     pub no_honest: Option<String>,
@@ -359,7 +376,7 @@ mod tests {
             (4e3, "0.000004000 GB/s"),
             (-4e3, "-0.000004000 GB/s"),
             (5.5e6, "0.00550 GB/s"),
-            (2e9, "2.000 GB/s"),
+            (2e9, "2 GB/s"),
         ] {
             assert_eq!(unit.show(Quantity::bytes_per_sec(value)), expected);
         }

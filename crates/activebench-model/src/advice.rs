@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::output::ToolFile;
 use crate::phase::Phase;
 
 /// A change that another run of the same command should make.
@@ -33,6 +34,10 @@ pub enum Improvement {
     MapFiles,
     /// Move data by calls and not through mapped files.
     AvoidMappings,
+    /// Leave out the check of the data while the clock runs.
+    LeaveOutVerification,
+    /// Leave out pauses and limits that the tool was asked for.
+    LeaveOutPauses,
 }
 
 /// Information that an adapter needs to give advice.
@@ -40,6 +45,9 @@ pub enum Improvement {
 pub struct Circumstances<'a> {
     /// The tool's own command line, its name first, without wrappers.
     pub argv: &'a [String],
+    /// The files from which the tool read its work, as the run keeps them. Empty where it read none, and for advice in
+    /// words.
+    pub files: &'a [ToolFile],
     /// The tool's version, where its output states one.
     pub version: Option<&'a str>,
     /// All passes of the run.
@@ -64,6 +72,36 @@ pub enum Change {
     /// Long options, by name, that are removed with their values. Those of the second list do not take a value in a
     /// word of their own.
     Drop(&'static [&'static str], &'static [&'static str]),
+    /// A whole word that is removed.
+    DropWord(&'static str),
+}
+
+/// The wanted length of passes, for [`Advisor::sized`].
+#[derive(Clone, Copy, Debug)]
+pub struct Sizing<'a> {
+    /// As [`Circumstances::files`].
+    pub files: &'a [ToolFile],
+    /// All passes of the run.
+    pub phases: &'a [Phase],
+    /// The lowest honest rate of a pass, in bytes per second; `None` where none is known.
+    pub rate_bytes_per_sec: Option<f64>,
+    /// Wanted time of a pass, in seconds.
+    pub seconds: f64,
+    /// Most bytes that all files together may have.
+    pub most_bytes: u64,
+    /// Bytes that the page cache cannot hold (twice the memory); `None` where unknown.
+    pub beyond_memory_bytes: Option<u64>,
+    /// The changes that the findings ask for.
+    pub wanted: &'a [Improvement],
+}
+
+/// A command line with another size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resized {
+    /// The tool's own words.
+    pub argv: Vec<String>,
+    /// The wanted changes that the size makes.
+    pub makes: Vec<Improvement>,
 }
 
 /// A tool adapter's knowledge of changing its command line. It never advises an option that was already given.
@@ -76,6 +114,11 @@ pub trait Advisor: Debug + Sync {
     /// # Errors
     /// Returns the reason, in words, when there is no such change.
     fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String>;
+
+    /// Returns the tool's own words, already changed, with a size at which each pass takes the wanted time, and with what
+    /// a pass needs besides to answer the same question: a block size at which a sequential direct pass is that of the
+    /// device. Unchanged where nothing is known better, and never with a smaller size.
+    fn sized(&self, argv: &[String], about: &Sizing<'_>) -> Resized;
 
     /// Returns the option that makes the tool pause, as it was given; `None` where no word of the command does.
     fn option_of_pauses(&self, argv: &[String]) -> Option<String>;
@@ -92,6 +135,10 @@ impl Advisor for NoAdvisor {
 
     fn change(&self, _wanted: Option<Improvement>, _about: &Circumstances<'_>) -> Result<Change, String> {
         Err("no option of the tool fixes it".to_owned())
+    }
+
+    fn sized(&self, argv: &[String], _about: &Sizing<'_>) -> Resized {
+        Resized { argv: argv.to_vec(), makes: Vec::new() }
     }
 
     fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {

@@ -249,8 +249,8 @@ mod tests {
             (Machine { memory_bytes: Some(99 << 30), ..machine() }, None),
             (Machine { kernel: "6.12.2".into(), ..machine() }, Some("the kernel was 6.12.1 and is 6.12.2")),
             (Machine { cpus: 4, ..machine() }, Some("the machine had 8 x86_64 CPUs and has 4 x86_64")),
-            (Machine { memory_bytes: Some(50 << 30), ..machine() }, Some("the memory was 100.0 GiB and is 50.00 GiB")),
-            (Machine { memory_bytes: None, ..machine() }, Some("the memory was 100.0 GiB and is not known")),
+            (Machine { memory_bytes: Some(50 << 30), ..machine() }, Some("the memory was 100 GiB and is 50 GiB")),
+            (Machine { memory_bytes: None, ..machine() }, Some("the memory was 100 GiB and is not known")),
         ] {
             assert_eq!(ceiling.stale_on(&now).as_deref(), expected);
         }

@@ -237,6 +237,8 @@ pub enum Subject {
     Metadata,
     /// The CPU (per-character tests, mapped memory).
     Cpu,
+    /// The output does not say what decides it: the version of the tool.
+    Unknown,
 }
 
 impl Subject {
@@ -248,6 +250,7 @@ impl Subject {
             Subject::DurableWrite => "durable-write",
             Subject::Metadata => "metadata",
             Subject::Cpu => "cpu",
+            Subject::Unknown => "unknown",
         }
     }
 

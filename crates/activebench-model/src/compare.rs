@@ -15,6 +15,9 @@ pub struct Comparison {
     /// The rows: figures with the same phase, kind of number and place among equals, in the order of the first
     /// column that states them.
     pub figures: Vec<Compared>,
+    /// The answer: for each column but the first, which of both is faster and by how much, or why that is unknown. One
+    /// sentence each.
+    pub answers: Vec<String>,
     /// Differences between the columns besides their figures.
     pub differences: Vec<Difference>,
 }

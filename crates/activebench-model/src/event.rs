@@ -91,6 +91,8 @@ record_classes! {
         Samples = "samples", spare;
         /// First bytes of sampled writes.
         Payload = "payload", spare;
+        /// Pieces of what the processes wrote to their standard output and standard error.
+        Output = "output", spare;
     }
     other {
         /// Readings of the host's steal time.

@@ -578,15 +578,15 @@ impl Facts {
     /// Returns the reason when the fact was not computed, is missing, or is partial.
     pub fn complete(&self, name: FactName) -> Result<f64, String> {
         match self.get(name) {
-            None => Err(format!("{} was not computed for this phase", name.as_str())),
+            None => Err(format!("the fact {} was not computed for this pass", name.as_str())),
             Some(Fact { value: Some(quantity), completeness: Completeness::Complete, .. }) => Ok(quantity.value),
             Some(Fact { completeness: Completeness::Partial(lost), .. }) => {
-                Err(format!("{} is partial: {lost}", name.as_str()))
+                Err(format!("the fact {} is partial: {lost}", name.as_str()))
             }
             Some(Fact { completeness: Completeness::Missing(why), .. }) => {
-                Err(format!("{} is missing: {why}", name.as_str()))
+                Err(format!("the fact {} is missing: {why}", name.as_str()))
             }
-            Some(Fact { value: None, .. }) => Err(format!("{} has no value", name.as_str())),
+            Some(Fact { value: None, .. }) => Err(format!("the fact {} has no value", name.as_str())),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! `activebench-facts` computes facts, `activebench-detect` judges.
 
 pub mod acceptance;
+pub mod acceptance_batch;
 pub mod activity;
 pub mod advice;
 pub mod bound;
@@ -25,6 +26,8 @@ pub mod hook;
 pub mod host;
 pub mod limiter;
 pub mod log;
+
+pub mod measurement;
 pub mod output;
 pub mod phase;
 pub mod preparation;
@@ -34,10 +37,12 @@ pub mod remedy;
 pub mod replication;
 pub mod report;
 pub mod run;
+pub mod sentence;
 pub mod series;
 pub mod sha256;
 pub mod source;
 pub mod table;
+pub mod target;
 pub mod thread_stacks;
 pub mod timeline;
 pub mod units;

@@ -7,14 +7,18 @@ use crate::report::JudgedRun;
 use crate::units::Quantity;
 use crate::verdict::ClaimVerdict;
 
-/// A command line with the advice applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remedied {
-    /// The whole command, wrapper included; unchanged where nothing was applied.
+/// The command that a report advises to run instead.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advised {
+    /// The whole command, wrapper included.
     pub argv: Vec<String>,
-    /// The changes, each once, in the order of the codes.
+    /// What it measures, in a few words: `sequential write and read, fsync included`.
+    pub answers: String,
+    /// About how long all passes take together, in seconds; `None` where it is not known.
+    pub seconds: Option<f64>,
+    /// The changes, each once, with the findings that require them.
     pub applied: Vec<Applied>,
-    /// Codes that warned or failed and that no option fixes, with the reason.
+    /// Findings that will remain, with the reason.
     pub left: Vec<Left>,
 }
 
@@ -43,8 +47,8 @@ pub struct SideBySide {
     pub as_given: JudgedRun,
     /// The same command with the advice applied.
     pub with_advice: JudgedRun,
-    /// Applied and omitted changes.
-    pub remedied: Remedied,
+    /// The command of the second run, with applied and omitted changes.
+    pub advised: Advised,
     /// Every figure of the first run, in the order of its output, with that of the second.
     pub figures: Vec<Beside>,
     /// Number of figures that are confirmed with the advice applied.
@@ -62,6 +66,8 @@ pub struct Beside {
     pub as_given: Side,
     /// The figure with the advice; `None` where the second run did not print it.
     pub with_advice: Option<Side>,
+    /// Why the honest figures are more than 2 times apart; `None` where they are not, or one is unknown.
+    pub why: Option<String>,
 }
 
 /// A figure of one run.

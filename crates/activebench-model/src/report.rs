@@ -9,7 +9,9 @@ use crate::claim::Parsed;
 use crate::finding::{Finding, Threshold};
 use crate::limiter::Limiter;
 use crate::phase::Phase;
+use crate::remedy::Advised;
 use crate::run::Manifest;
+use crate::target::JudgedTarget;
 use crate::thread_stacks::Profiles;
 use crate::timeline::Timeline;
 use crate::units::Quantity;
@@ -52,6 +54,11 @@ pub struct JudgedRun {
     /// The figures as shares of the maximum.
     #[serde(default)]
     pub shares: Shares,
+    /// The target of the run, compared with the honest figures; `None` without one.
+    #[serde(default)]
+    pub target: Option<JudgedTarget>,
+    /// The command to run instead, or why there is none.
+    pub advised: Result<Advised, String>,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
     /// The detectors of the findings, in the order of their codes.
@@ -66,6 +73,10 @@ pub struct DetectorPage {
     pub code: String,
     /// `sync-outside-clock`.
     pub name: String,
+    /// What it found, for people: `Reads came from the page cache`.
+    pub title: String,
+    /// Codes of detectors whose finding on the same figures explains this one.
+    pub explained_by: Vec<String>,
     /// The section `What it finds`, one paragraph.
     pub finds: String,
     /// The section `Why it matters`.

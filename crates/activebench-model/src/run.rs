@@ -11,6 +11,7 @@ use crate::claim::Subject;
 use crate::command::CommandLine;
 use crate::coverage::Coverage;
 use crate::host::Host;
+use crate::measurement::Measurement;
 use crate::preparation::Preparation;
 
 /// Version of the run directory. A program that reads a higher one refuses it and names the version.
@@ -37,6 +38,10 @@ pub struct Manifest {
     /// activebench that did not store them, and before the run is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executed_tools: Option<ExecutedTools>,
+    /// The executions of known tools that measured, in order, where the command is none itself and starts them. Empty
+    /// for a command that is a tool, and in a record of an activebench that did not take what each of them prints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measurements: Vec<Measurement>,
     /// `verify`'s choices that affect the judgement.
     pub choices: Choices,
     /// How the child ended.

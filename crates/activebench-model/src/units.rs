@@ -89,9 +89,9 @@ impl Quantity {
     }
 }
 
-/// Formats for people: powers of 1024 for bytes (`1.00 GiB`), decimal for the rest.
+/// Formats for people: powers of 1024 for bytes (`1.25 GiB`), decimal for the rest.
 ///
-/// Four significant digits are enough to see 0.1 %, and few enough to read.
+/// Three significant digits are enough to see 1 %, and few enough to read; JSON has all of them.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
@@ -99,7 +99,7 @@ impl fmt::Display for Quantity {
             Unit::BytesPerSec => {
                 write_scaled(f, self.value, 1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
             }
-            Unit::Ns => write_scaled(f, self.value, 1000.0, &["ns", "us", "ms", "s"]),
+            Unit::Ns => write_scaled(f, self.value, 1000.0, &["ns", "µs", "ms", "s"]),
             Unit::OpsPerSec => write_scaled(f, self.value, 1000.0, &["IOPS", "k IOPS", "M IOPS"]),
             Unit::Ratio => write!(f, "{} %", significant(self.value * 100.0)),
             Unit::Count if self.value.fract() == 0.0 => write!(f, "{}", self.value),
@@ -122,15 +122,18 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, base: f64, names: &[&str
     }
 }
 
-/// Formats `value` with four significant digits, never in scientific notation.
+/// Formats `value` with three significant digits, whole numbers without decimals; never in scientific notation.
 pub fn significant(value: f64) -> String {
     let magnitude = value.abs();
+    // A number that is whole but for the error of its computation.
+    let is_whole = (magnitude - magnitude.round()).abs() <= magnitude * 1e-9;
     let decimals = match magnitude {
-        m if m == 0.0 || m >= 1000.0 => 0,
-        m if m >= 100.0 => 1,
-        m if m >= 10.0 => 2,
-        m if m >= 1.0 => 3,
-        m if m >= 0.1 => 4,
+        _ if is_whole => 0,
+        m if m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        m if m >= 0.9995 => 2,
+        m if m >= 0.09995 => 3,
+        m if m >= 0.009_995 => 4,
         _ => 5,
     };
     format!("{value:.decimals$}")
@@ -144,12 +147,17 @@ mod tests {
     fn quantities_read_as_a_person_writes_them() {
         for (quantity, expected) in [
             (Quantity::bytes(512), "512 B"),
-            (Quantity::bytes(1 << 30), "1.000 GiB"),
-            (Quantity::bytes_per_sec(1_536.0 * 1024.0 * 1024.0), "1.500 GiB/s"),
-            (Quantity::ns(1_500_000), "1.500 ms"),
-            (Quantity::ns(90_000_000_000), "90.00 s"),
-            (Quantity::ratio(0.253), "25.30 %"),
-            (Quantity::ops_per_sec(420_000.0), "420.0 k IOPS"),
+            (Quantity::bytes(1 << 30), "1 GiB"),
+            (Quantity::bytes_per_sec(1_536.0 * 1024.0 * 1024.0), "1.50 GiB/s"),
+            (Quantity::ns(1_500_000), "1.50 ms"),
+            (Quantity::ns(90_000_000_000), "90 s"),
+            (Quantity::ratio(0.253), "25.3 %"),
+            (Quantity::ops_per_sec(420_000.0), "420 k IOPS"),
+            (Quantity::ratio(0.999_96), "100 %"),
+            (Quantity::ratio(0.000_561), "0.0561 %"),
+            (Quantity::ns(689), "689 ns"),
+            (Quantity::ns(12_345), "12.3 µs"),
+            (Quantity::bytes(1_073_000_000), "1023 MiB"),
             (Quantity::count(7), "7"),
         ] {
             assert_eq!(quantity.to_string(), expected);

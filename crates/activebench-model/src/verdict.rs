@@ -186,6 +186,9 @@ pub struct JudgedClaim {
     pub unobserved: Option<Unobserved>,
     /// Codes of the findings that fire on it, most severe first.
     pub findings: Vec<String>,
+    /// Codes of the detectors that are undecided, where nothing else keeps it from being confirmed.
+    #[serde(skip)]
+    left_open_by: Vec<String>,
 }
 
 impl JudgedClaim {
@@ -220,6 +223,11 @@ impl JudgedClaim {
         Self::not_confirmed(claim, ClaimVerdict::Unverifiable, observed, Err(why.into()))
     }
 
+    /// Creates the judgement of a claim that nothing keeps from being confirmed but undecided detectors, by their codes.
+    pub fn left_open(claim: &str, observed: Option<Quantity>, by: Vec<String>, why: impl Into<String>) -> Self {
+        Self { left_open_by: by, ..Self::unverifiable(claim, observed, why) }
+    }
+
     /// Creates the judgement of a claim that is not contradicted, but that no observation can confirm, with the reason.
     pub fn not_checked(claim: &str, observed: Option<Quantity>, why: impl Into<String>) -> Self {
         Self::not_confirmed(claim, ClaimVerdict::NotChecked, observed, Err(why.into()))
@@ -245,6 +253,7 @@ impl JudgedClaim {
             measured_instead: None,
             unobserved: None,
             findings: Vec::new(),
+            left_open_by: Vec::new(),
         }
     }
 
@@ -267,6 +276,11 @@ impl JudgedClaim {
     /// one.
     pub fn observed(&self) -> Option<Quantity> {
         self.observed
+    }
+
+    /// Returns the codes of the undecided detectors that alone keep the claim from being confirmed.
+    pub fn left_open_by(&self) -> &[String] {
+        &self.left_open_by
     }
 
     /// Returns the range of claims that the observed figure confirms, including this one. Only for confirmed claims.

@@ -50,8 +50,8 @@ pub trait KernelEvent: Sized + 'static {
     }
 }
 
-/// Evaluates an expression with a type for the event that a class of records is made into. The records of payload are
-/// not kept, but reduced as they arrive.
+/// Evaluates an expression with a type for the event that a class of records is made into. The records of payload and of
+/// output are not kept, but reduced as they arrive.
 #[macro_export]
 macro_rules! with_kernel_event {
     ($class:expr, $event:ident => $kept:expr, reduced => $reduced:expr) => {{
@@ -85,7 +85,7 @@ macro_rules! with_kernel_event {
                 type $event = activebench_model::event::SampleEvent;
                 $kept
             }
-            KernelClass::Payload => $reduced,
+            KernelClass::Payload | KernelClass::Output => $reduced,
         }
     }};
 }

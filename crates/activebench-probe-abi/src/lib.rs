@@ -17,7 +17,7 @@ pub use groups::{Counted, Moved, add_calls, count_calls};
 pub use layout::{Layout, Record, bytes_of, bytes_of_all};
 pub use records::{
     BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall, MOST_FRAMES, NameRecord,
-    PAYLOAD_BYTES, PayloadRecord, SampleRecord, StoredSample, TaskRecord,
+    OutputRecord, PAYLOAD_BYTES, PayloadRecord, SampleRecord, StoredSample, TaskRecord,
 };
 pub use tables::{
     AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockBatch, CacheBatch, CallDescription, IssuedRequest, Membership,

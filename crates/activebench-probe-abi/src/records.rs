@@ -269,6 +269,24 @@ shared! {
         /// The rest is meaningless.
         data: [u8; PAYLOAD_BYTES],
     }
+
+    /// A piece of what a process wrote to its standard output or standard error. Its bytes follow.
+    OutputRecord / "output_record" {
+        /// Count 1.
+        header: BatchHeader,
+        /// End of the call.
+        at_ns: u64,
+        /// Bytes that the call wrote, in its first piece; 0 in the others.
+        written: u64,
+        /// Thread.
+        tid: u32,
+        /// Process.
+        tgid: u32,
+        /// Descriptor: 1 or 2.
+        fd: i32,
+        /// Bytes that follow; 0 when they could not be read or are past the bound.
+        bytes: u32,
+    }
 }
 
 /// A sample as it is kept: its stack by number.

@@ -10,10 +10,11 @@ use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
 
 use crate::chunk_storage::LogOptions;
+use crate::live::LiveCounters;
 use crate::mappings::Module;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
-use crate::store::{LiveFigures, RecordStore};
+use crate::store::RecordStore;
 use crate::symbols;
 
 /// A message of one of the rings.
@@ -30,7 +31,7 @@ pub enum Message<'a> {
 pub struct Receiver {
     store: RecordStore,
     payload: PayloadStore,
-    live: LiveFigures,
+    live: LiveCounters,
 }
 
 impl Receiver {
@@ -40,7 +41,7 @@ impl Receiver {
     /// When there is not enough memory.
     pub fn new() -> io::Result<Self> {
         let store = RecordStore::new(LogOptions::default())?;
-        Ok(Self { store, payload: PayloadStore::new(Payload::Keep, 1)?, live: LiveFigures::default() })
+        Ok(Self { store, payload: PayloadStore::new(Payload::Keep, 1)?, live: LiveCounters::new(false) })
     }
 
     /// Takes a message.

@@ -9,15 +9,16 @@ use activebench_model::event::KernelClass;
 use activebench_model::thread_stacks::Stacks;
 
 use crate::chunk_storage::LogOptions;
+use crate::live::LiveCounters;
 use crate::observation::Observation;
 use crate::payload::{Payload, PayloadStore};
-use crate::store::{LiveFigures, RecordStore};
+use crate::store::RecordStore;
 
 /// The records of a generated run.
 #[derive(Debug)]
 pub struct Generated {
     store: RecordStore,
-    live: LiveFigures,
+    live: LiveCounters,
 }
 
 impl Generated {
@@ -26,7 +27,7 @@ impl Generated {
     /// # Errors
     /// Returns an error if there is not enough memory.
     pub fn new(options: LogOptions) -> io::Result<Self> {
-        Ok(Self { store: RecordStore::new(options)?, live: LiveFigures::default() })
+        Ok(Self { store: RecordStore::new(options)?, live: LiveCounters::new(false) })
     }
 
     /// Takes a message as the ring delivers it.

@@ -34,6 +34,7 @@ use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
+use crate::live::{LiveCounters, LiveFigures};
 use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
 use crate::needed_types::NeededTypes;
 use crate::observation::Observation;
@@ -41,7 +42,7 @@ use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
 use crate::run_time::{Group, Programs, RunTimeMeter, Walks, program_info};
 use crate::sampling::{self, Sampler};
-use crate::store::{LiveFigures, RecordStore};
+use crate::store::RecordStore;
 use crate::symbols;
 
 /// Time between two readings of the ring. The kernel side never wakes us, because a wake-up per record costs the
@@ -49,13 +50,12 @@ use crate::symbols;
 /// 32 MiB.
 const POLL: Duration = Duration::from_millis(4);
 
-/// Bytes of the ring for payload: the samples of one CPU for a quarter of a second. All of it counts as resident
-/// memory.
-const PAYLOAD_RING_BYTES: u32 = 256 << 10;
-/// The same when nothing is sampled: the minimum that the kernel accepts.
-const UNUSED_RING_BYTES: u32 = 4096;
-/// Bytes taken from the payload ring per reading, before the events are read: 1 ms of work.
-const MOST_PAYLOAD: usize = 64 << 10;
+/// Bytes of the ring for payload and for what the processes print: the samples of one CPU for a quarter of a second,
+/// beside the report of a tool at once. All of it counts as resident memory.
+const PAYLOAD_RING_BYTES: u32 = 1 << 20;
+/// Bytes taken from the payload ring per reading, before the events are read: a quarter of what it holds, and 4 ms of
+/// work at most.
+const MOST_PAYLOAD: usize = 256 << 10;
 
 /// Options of the observation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +79,8 @@ pub struct ProbeOptions {
     pub payload: Payload,
     /// Who completes the record if the recorder is killed.
     pub salvage: Option<Salvage>,
+    /// Count what [`LiveFigures::details`] holds, which takes the observer CPU time for each call.
+    pub live_details: bool,
 }
 
 /// Who completes the record if the recorder is killed: our own executable, with the rights of the recorder's user. It
@@ -108,6 +110,7 @@ impl Default for ProbeOptions {
             sample_hz: Self::SAMPLE_HZ,
             payload: Payload::default(),
             salvage: None,
+            live_details: false,
         }
     }
 }
@@ -124,12 +127,12 @@ struct Taken {
 impl Taken {
     /// Takes records from the rings, from that of the events up to `most` bytes. Returns the bytes taken from that
     /// ring.
-    fn drain(&mut self, live: &LiveFigures, most: usize) -> usize {
+    fn drain(&mut self, live: &LiveCounters, most: usize) -> usize {
         self.payload_ring.drain(MOST_PAYLOAD, |message| self.payload.take(message));
         self.ring.drain(most, |message| self.store.take(message, live))
     }
 
-    fn drain_all(&mut self, live: &LiveFigures) {
+    fn drain_all(&mut self, live: &LiveCounters) {
         while self.payload_ring.drain(MOST_PAYLOAD, |message| self.payload.take(message)) > 0 {}
         self.drain(live, usize::MAX);
     }
@@ -142,7 +145,7 @@ pub struct Probe {
     /// Program, hook and link.
     links: Vec<(&'static str, Hook, BtfTracePointLinkId)>,
     statuses: Vec<ProbeStatus>,
-    live: Arc<LiveFigures>,
+    live: Arc<LiveCounters>,
     stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<Taken>>,
     cpu_at_start_ns: Option<u64>,
@@ -171,7 +174,7 @@ impl Probe {
         let types = NeededTypes::read(&own_types()?, tracepoints)?;
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
-        let payload_ring_bytes = if payload_period_ns > 0 { PAYLOAD_RING_BYTES } else { UNUSED_RING_BYTES };
+        let payload_ring_bytes = PAYLOAD_RING_BYTES;
         let mut ebpf = loader()?
             .btf(Some(&types.relocated))
             .allow_unsupported_maps()
@@ -201,7 +204,7 @@ impl Probe {
             ebpf,
             links: Vec::new(),
             statuses: Vec::new(),
-            live: Arc::default(),
+            live: Arc::new(LiveCounters::new(options.live_details)),
             stop: Arc::default(),
             reader: None,
             cpu_at_start_ns: None,
@@ -359,9 +362,9 @@ impl Probe {
         Ok(())
     }
 
-    /// Returns the figures for a progress line.
-    pub fn live(&self) -> Arc<LiveFigures> {
-        Arc::clone(&self.live)
+    /// Returns the figures so far.
+    pub fn live(&self) -> LiveFigures {
+        self.live.read()
     }
 
     /// Detaches, takes the remaining records, and closes the account. Call it when the tree has ended.
@@ -489,7 +492,11 @@ impl Probe {
         let mut accounts = BTreeMap::new();
         for class in KernelClass::ALL.iter().copied() {
             let values = counters.get(&(class as u32), 0).map_err(|error| map_error("counters", &error))?;
-            let received = if class == KernelClass::Payload { payload.received() } else { store.received(class) };
+            let received = match class {
+                KernelClass::Payload => payload.received(),
+                KernelClass::Output => payload.printed.received,
+                _ => store.received(class),
+            };
             let mut account = RecordAccount { received, ..RecordAccount::default() };
             for Plain(counter) in values.iter() {
                 account.made += counter.made;

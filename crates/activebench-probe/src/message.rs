@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kept_records::Extent;
 use crate::kernel::ProbeOptions;
+use crate::live::LiveFigures;
 
 /// Maximum bytes of a message. Anything larger is passed in a file.
 const MOST_BYTES: usize = 128 << 10;
@@ -37,7 +38,7 @@ pub(crate) enum Request {
         /// Now.
         now_ns: u64,
     },
-    /// Report the figures for a progress line.
+    /// Report the figures so far.
     Live,
     /// Forget the observation that was handed over: its record is kept.
     Kept,
@@ -57,8 +58,8 @@ pub(crate) enum Answer {
     Failed(String),
     /// The tracing programs of others.
     OtherTracers(Vec<OtherTracer>),
-    /// Bytes read, written, and completed by devices.
-    Live([u64; 3]),
+    /// The figures so far.
+    Live(LiveFigures),
     /// The observation. The first descriptor is its memory, the second one its spool file, if there is one.
     Observation {
         /// Place of the index in the memory.

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kept_records::{DamagedChunk, Extent, KeptRecords, RecordIndex};
 use crate::payload::PayloadStore;
+use crate::printed::Printed;
 use crate::store::RecordStore;
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
@@ -32,6 +33,8 @@ pub struct Observation {
     about: About,
     /// Sampled bytes, if they are kept.
     payload: Vec<u8>,
+    /// What the processes printed.
+    printed: Printed,
     /// Extent and losses of the observation.
     pub coverage: Coverage,
 }
@@ -44,6 +47,8 @@ struct About {
     totals: Totals,
     samples: Vec<PayloadEvent>,
     payload: Extent,
+    printed: Printed,
+    printed_text: Extent,
 }
 
 /// All of an observation but its bytes.
@@ -93,8 +98,11 @@ impl Observation {
         let mut records = store.keep()?;
         let root = root.map(|root| root_in_kernel_ids(root, &records));
         let (totals, samples) = (store.totals(), payload.events().to_vec());
-        let about = About { root, stacks, totals, samples, payload: records.add(payload.kept())? };
-        Ok(Self { records, about, payload: payload.kept().to_vec(), coverage })
+        let printed = payload.printed.printed.clone();
+        let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
+        let about = About { root, stacks, totals, samples, payload: records.add(&payload)?, printed, printed_text };
+        let printed = about.printed.clone();
+        Ok(Self { records, about, payload, printed, coverage })
     }
 
     /// Takes over the observation of a process that was killed: the arguments name inherited descriptors.
@@ -126,10 +134,12 @@ impl Observation {
             totals: Totals::default(),
             samples: Vec::new(),
             payload: Extent::default(),
+            printed: Printed::default(),
+            printed_text: Extent::default(),
         };
         let mut coverage = Coverage::default();
         coverage.overhead.run_ns = run_ns;
-        Ok(Self { records: KeptRecords::new(None)?, about, payload: Vec::new(), coverage })
+        Ok(Self { records: KeptRecords::new(None)?, about, payload: Vec::new(), printed: Printed::default(), coverage })
     }
 
     /// Returns the observation for another process.
@@ -151,10 +161,11 @@ impl Observation {
     pub(crate) fn taken_over(index: Extent, memory: File, spool: Option<File>) -> io::Result<Self> {
         let mut bytes = vec![0; index.bytes];
         memory.read_exact_at(&mut bytes, index.offset)?;
-        let Index { records, about, coverage } = serde_json::from_slice(&bytes)?;
+        let Index { records, mut about, coverage } = serde_json::from_slice(&bytes)?;
         let records = KeptRecords::open(records, memory, spool);
         let payload = records.read(about.payload)?;
-        Ok(Self { records, about, payload, coverage })
+        let printed = std::mem::take(&mut about.printed).with_text(records.read(about.printed_text)?);
+        Ok(Self { records, about, payload, printed, coverage })
     }
 
     /// Returns the block devices that the tree opened itself, by number.
@@ -184,6 +195,11 @@ impl Observation {
             self.records.chunks::<E::Record>(*class).map(move |chunk| decoded(*class, chunk, &decode))
         });
         Box::new(root.chain(kept.map(|chunk| chunk.map_err(Unreadable::new))))
+    }
+
+    /// Returns what the processes printed.
+    pub fn printed(&self) -> &Printed {
+        &self.printed
     }
 
     /// Returns the sampled bytes that were kept, one sample after the other; empty if none were.

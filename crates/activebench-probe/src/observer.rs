@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use activebench_model::coverage::OtherTracer;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -14,10 +13,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::error::ProbeError;
 use crate::kernel::{ProbeOptions, own_cpu_ns};
+use crate::live::LiveFigures;
 use crate::message::{Answer, Request, receive, send};
 use crate::observation::Observation;
 use crate::service;
-use crate::store::LiveFigures;
 
 /// The privileged process. It ends when this value is dropped, because the connection ends.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ impl Observer {
         let spool = options.log.spool.as_ref().ok().and_then(|spool| spool.file.clone());
         let beside: Vec<BorrowedFd<'_>> = spool.iter().map(|file| file.as_fd()).collect();
         self.done(&Request::Attach(Box::new(options)), &beside)?;
-        Ok(Observing { observer: self, live: Arc::default(), cpu_at_start_ns: 0 })
+        Ok(Observing { observer: self, cpu_at_start_ns: 0 })
     }
 
     /// Says that the record of the last observation is kept: nobody has to complete it if this process is killed.
@@ -118,7 +117,6 @@ fn unexpected(answer: &Answer) -> ProbeError {
 #[derive(Debug)]
 pub struct Observing<'a> {
     observer: &'a mut Observer,
-    live: Arc<LiveFigures>,
     cpu_at_start_ns: u64,
 }
 
@@ -134,13 +132,10 @@ impl Observing<'_> {
         Ok(())
     }
 
-    /// Returns the figures for a progress line, as of now; `None` if the observer does not answer.
-    pub fn live(&mut self) -> Option<&LiveFigures> {
+    /// Returns the figures so far; `None` if the observer does not answer.
+    pub fn live(&mut self) -> Option<LiveFigures> {
         match self.observer.ask(&Request::Live, &[]).ok()?.0 {
-            Answer::Live(figures) => {
-                self.live.set(figures);
-                Some(&self.live)
-            }
+            Answer::Live(figures) => Some(figures),
             _ => None,
         }
     }

@@ -14,6 +14,8 @@ use activebench_probe_abi::{BatchHeader, PAYLOAD_BYTES, PayloadRecord, Record};
 use serde::{Deserialize, Serialize};
 use zstd::bulk::Compressor;
 
+use crate::printed::PrintedStore;
+
 /// Maximum number of samples; each takes about 100 bytes, its number included. At the maximum every second one is
 /// dropped, at random. From then on only half as many are taken.
 const MOST_SAMPLES: usize = 1 << 16;
@@ -50,8 +52,10 @@ impl Payload {
     }
 }
 
-/// The samples of one run.
+/// The samples of one run, and what came by their ring besides.
 pub(crate) struct PayloadStore {
+    /// What the processes printed.
+    pub(crate) printed: PrintedStore,
     keeps: bool,
     period_ns: u64,
     most_samples: usize,
@@ -81,6 +85,7 @@ impl PayloadStore {
     /// Returns an error if there is not enough memory to compress.
     pub(crate) fn new(payload: Payload, period_ns: u64) -> std::io::Result<Self> {
         Ok(Self {
+            printed: PrintedStore::default(),
             keeps: payload == Payload::Keep,
             period_ns,
             most_samples: MOST_SAMPLES,
@@ -101,6 +106,10 @@ impl PayloadStore {
     /// Adds one message of the payload's ring.
     pub(crate) fn take(&mut self, message: &[u8]) {
         let class = BatchHeader::split_from(message).and_then(|(header, _)| header.class());
+        if class == Some(KernelClass::Output) {
+            self.malformed += u64::from(self.printed.take(message).is_none());
+            return;
+        }
         let record = PayloadRecord::split_from(message).filter(|_| class == Some(KernelClass::Payload));
         match record.and_then(|(record, _)| Some((Op::from_code(record.op)?, record))) {
             Some((op, record)) => {

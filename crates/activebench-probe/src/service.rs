@@ -147,10 +147,7 @@ impl Service {
                 self.handed_over = None;
                 Answer::Done
             }
-            Request::Live => {
-                let live = self.probe.as_ref().ok_or_else(none)?.live();
-                Answer::Live([live.read_bytes(), live.write_bytes(), live.device_bytes()])
-            }
+            Request::Live => Answer::Live(self.probe.as_ref().ok_or_else(none)?.live()),
             Request::Finish { run_ns } => {
                 self.followed = None;
                 let observation = self.probe.take().ok_or_else(none)?.finish(run_ns)?;

@@ -1,19 +1,19 @@
 //! The records of a run while the tool runs: packed, bounded and counted; past the bound only totals are kept.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use activebench_model::call::{DeviceNumber, Op};
 use activebench_model::event::{KernelClass, TaskEvent, TaskEventKind};
 use activebench_model::log::{EventLog, LogCut, Totals};
 use activebench_probe_abi::decode::{KernelEvent, Travel};
 use activebench_probe_abi::{
-    BatchHeader, BlockRecord, CallGroup, CallRecord, Record, SampleRecord, StoredSample, TaskRecord, TaskState,
-    add_calls, bytes_of, bytes_of_all, count_calls, with_kernel_event,
+    BatchHeader, CallGroup, CallRecord, Record, SampleRecord, StoredSample, TaskRecord, TaskState, add_calls, bytes_of,
+    bytes_of_all, count_calls, with_kernel_event,
 };
 
 use crate::chunk_storage::{Log, LogOptions, Place};
 use crate::kept_records::KeptRecords;
+use crate::live::LiveCounters;
 use crate::mappings::Mappings;
 use crate::pack::{Packer, record_size, records_of};
 use crate::stacks::StackTable;
@@ -26,36 +26,6 @@ const CHUNK_BYTES: usize = 1 << 19;
 
 /// Largest number of calls in a chunk, so that a decoded chunk of calls is no larger than other chunks.
 const CHUNK_CALLS: u64 = (CHUNK_BYTES / size_of::<CallRecord>()) as u64;
-
-/// Figures for a progress line; they lag by one reading of the ring.
-#[derive(Debug, Default)]
-pub struct LiveFigures {
-    read_bytes: AtomicU64,
-    write_bytes: AtomicU64,
-    device_bytes: AtomicU64,
-}
-
-impl LiveFigures {
-    /// Sets bytes read, written, and completed by devices.
-    pub(crate) fn set(&self, [read, written, completed]: [u64; 3]) {
-        self.read_bytes.store(read, Ordering::Relaxed);
-        self.write_bytes.store(written, Ordering::Relaxed);
-        self.device_bytes.store(completed, Ordering::Relaxed);
-    }
-
-    /// Returns the bytes that read calls of the tree returned so far.
-    pub fn read_bytes(&self) -> u64 {
-        self.read_bytes.load(Ordering::Relaxed)
-    }
-    /// Returns the bytes that write calls of the tree accepted so far.
-    pub fn write_bytes(&self) -> u64 {
-        self.write_bytes.load(Ordering::Relaxed)
-    }
-    /// Returns the bytes that block devices completed so far, on all devices and for all processes.
-    pub fn device_bytes(&self) -> u64 {
-        self.device_bytes.load(Ordering::Relaxed)
-    }
-}
 
 /// Packed records.
 #[derive(Debug)]
@@ -113,14 +83,14 @@ impl RecordStore {
     }
 
     /// Adds one message of the ring.
-    pub(crate) fn take(&mut self, message: &[u8], live: &LiveFigures) {
+    pub(crate) fn take(&mut self, message: &[u8], live: &LiveCounters) {
         if self.try_take(message, live).is_none() {
             self.malformed += 1;
         }
     }
 
     /// As [`RecordStore::take`]; `None` if the message is too short, or its class is unknown or has another ring.
-    fn try_take(&mut self, message: &[u8], live: &LiveFigures) -> Option<()> {
+    fn try_take(&mut self, message: &[u8], live: &LiveCounters) -> Option<()> {
         let (header, records) = BatchHeader::split_from(message)?;
         let class = header.class()?;
         let (travel, record_bytes) = with_kernel_event!(
@@ -144,14 +114,14 @@ impl RecordStore {
         if class == KernelClass::Tasks {
             self.follow_image(payload);
         }
-        count_live(class, payload, live);
+        live.add_block(class, payload);
         self.push(class, payload, u64::from(header.count));
         Some(())
     }
 
     /// Adds the calls of a message, or of a batch in the kernel's memory with the same layout. They are kept as they
     /// came, which is up to ten times shorter than a record of each.
-    pub(crate) fn take_calls(&mut self, records: &[u8], live: &LiveFigures) {
+    pub(crate) fn take_calls(&mut self, records: &[u8], live: &LiveCounters) {
         let (mut read, mut written) = (0, 0);
         // Most calls of a message are on the same file system: their bytes are summed before the lookup.
         let (mut s_dev, mut bytes, mut found) = (None, 0_u64, None);
@@ -171,12 +141,12 @@ impl RecordStore {
         });
         found = s_dev.and_then(|s_dev| use_of(s_dev, bytes)).or(found);
         self.used(found);
-        live.read_bytes.fetch_add(read, Ordering::Relaxed);
-        live.write_bytes.fetch_add(written, Ordering::Relaxed);
+        live.add_moved(read, written);
         if counted.whole_bytes < records.len() {
             self.malformed += 1;
         }
         let records = &records[..counted.whole_bytes];
+        live.add_calls(records);
         if self.is_kept(KernelClass::Calls) {
             return self.keep_records(KernelClass::Calls, records, counted.calls);
         }
@@ -189,7 +159,7 @@ impl RecordStore {
     }
 
     /// Adds the calls of a thread that have not left the kernel.
-    pub(crate) fn take_unsent(&mut self, thread: &TaskState, live: &LiveFigures) {
+    pub(crate) fn take_unsent(&mut self, thread: &TaskState, live: &LiveCounters) {
         let mut records = bytes_of_all(&thread.records).to_vec();
         let open = thread.batch.count as usize * size_of::<CallRecord>();
         if thread.grouped == 0 {
@@ -375,13 +345,6 @@ fn add_up(sums: &mut Sums, class: KernelClass, payload: &[u8]) -> u64 {
     }
 }
 
-fn count_live(class: KernelClass, records: &[u8], live: &LiveFigures) {
-    if class == KernelClass::BlockCompleted {
-        let bytes = records_of::<BlockRecord>(records).iter().map(|record| u64::from(record.bytes)).sum();
-        live.device_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use activebench_model::event::RecordClass;
@@ -423,7 +386,7 @@ mod tests {
     #[test]
     fn every_record_comes_back_in_order_across_chunks() {
         let mut store = store(u64::MAX);
-        let live = LiveFigures::default();
+        let live = LiveCounters::new(false);
         let total = 3 * PER_CHUNK - 5;
         for index in 0..total {
             store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
@@ -436,7 +399,7 @@ mod tests {
     #[test]
     fn past_the_limit_records_are_added_up_exactly() {
         let mut store = store(1);
-        let live = LiveFigures::default();
+        let live = LiveCounters::new(false);
         let total = 2 * PER_CHUNK;
         for index in 0..total {
             store.take(&message(KernelClass::PageCache as u32, &[record(index)]), &live);
@@ -463,14 +426,14 @@ mod tests {
         let parts = [bytes_of(&call), bytes_of(&group)].concat();
         let header = BatchHeader { record_class: KernelClass::Calls as u32, count: 2 };
         let whole = [bytes_of(&header), &parts[..]].concat();
-        let live = LiveFigures::default();
+        let live = LiveCounters::new(false);
         let mut store = store(1);
         let messages = CHUNK_CALLS as usize / 4 + 2;
         for _ in 0..messages {
             store.take(&whole, &live);
         }
         assert_eq!(store.received(KernelClass::Calls), 4 * messages as u64);
-        assert_eq!(live.read_bytes(), 130 * messages as u64);
+        assert_eq!(live.read().read_bytes, 130 * messages as u64);
         let logged: u64 = store
             .keep()
             .expect("memory")
@@ -490,7 +453,7 @@ mod tests {
         let mut task: TaskRecord = unsafe { std::mem::zeroed() };
         task.header = BatchHeader { record_class: KernelClass::Tasks as u32, count: 1 };
         task.kind = 1;
-        let live = LiveFigures::default();
+        let live = LiveCounters::new(false);
         let mut store = store(1);
         let mut made = 0_u64;
         while store.dropped(KernelClass::Tasks) < 1000 {
@@ -513,7 +476,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_counted() {
         let mut store = store(u64::MAX);
-        let live = LiveFigures::default();
+        let live = LiveCounters::new(false);
         store.take(&message(99, &[]), &live);
         store.take(&[1, 2, 3], &live);
         let mut cut = message(KernelClass::PageCache as u32, &[record(0)]);

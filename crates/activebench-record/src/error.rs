@@ -115,6 +115,14 @@ pub enum RecordError {
         /// What has it, with an article.
         what: &'static str,
     },
+    /// The name of a link belongs to something else.
+    #[error("cannot make {path} a link: it is {what}", path = path.display())]
+    NotALink {
+        /// The name.
+        path: PathBuf,
+        /// What has it, with an article.
+        what: &'static str,
+    },
     /// A file is larger than ours are.
     #[error("cannot read {path}: it has {bytes} bytes, and at most {most} are read of it", path = path.display())]
     TooLarge {

@@ -21,6 +21,9 @@ use crate::error::RecordError;
 use crate::layout::{KEPT_PAYLOAD, is_inside, most_bytes};
 use crate::storage::{Stopped, Storage};
 
+mod link;
+mod removal;
+
 /// Tries for a temporary name that nobody has: each is random.
 const NAMES_TRIED: u32 = 16;
 /// Tries to open a file while others rename in the directory (`openat2(2)`, `EAGAIN`).

@@ -12,6 +12,11 @@ pub(crate) struct KeptFile {
     pub(crate) stored: String,
 }
 
+/// Name of the file of a stream of a measurement.
+pub(crate) fn measured_stream(number: u32, stream: &str) -> String {
+    format!("files/measurement-{number}-{stream}.txt")
+}
+
 /// The file of the totals past the log's cut.
 pub const TOTALS: &str = "totals.json";
 

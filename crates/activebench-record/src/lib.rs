@@ -11,7 +11,8 @@
 //!   stdout.txt stderr.txt     the tool's output, byte for byte
 //!   output-lines.json         when each line of it arrived
 //!   events/calls-0000.parquet events/names-*, tasks-*, block-*, page_cache-*, cpu-*, samples-*, steal-*, payload-*
-//!   files.json files/*        files that the tool read its work from or wrote its figures to, and their names
+//!   files.json files/*        files that the tool read its work from or wrote its figures to, and their names;
+//!                             files/measurement-N-*.txt: what a tool that a script started printed
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
 //!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
@@ -44,6 +45,7 @@ mod footer;
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
+mod kept_runs;
 mod layout;
 mod panics;
 mod parquet;
@@ -66,6 +68,7 @@ pub use error::RecordError;
 pub use figures::{FIGURES, encode_figures};
 pub use folder::{EntryKind, RunFolder};
 pub use history::{FigureFilter, FiguresRead, Found, find_runs, read_figures};
+pub use kept_runs::{KeptRun, KeptRuns, kept_runs};
 pub use layout::{KEPT_PAYLOAD, MANIFEST, SEAL, SERIES_MANIFEST, SERIES_SEAL, STACKS, TOTALS, is_derived};
 pub use panics::without_panic;
 pub use parquet::parquet;

@@ -21,6 +21,7 @@ use crate::error::RecordError;
 use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{
     COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
+    measured_stream,
 };
 use crate::part::{Table, decode, stated_rows};
 use crate::tables::CallClass;
@@ -146,7 +147,7 @@ impl RunReader {
         }
     }
 
-    fn open_in(folder: RunFolder) -> Result<Self, RecordError> {
+    pub(crate) fn open_in(folder: RunFolder) -> Result<Self, RecordError> {
         let directory = folder.path();
         let path = directory.join(MANIFEST);
         let bytes = folder.read(MANIFEST)?.ok_or_else(|| RecordError::NotARun { path: directory.to_owned() })?;
@@ -294,6 +295,15 @@ impl RunReader {
             files.extend(bounded(&stored)?.map(|bytes| ToolFile { name, bytes }));
         }
         Ok(ToolOutput { stdout: stdout.unwrap_or_default(), stderr: stderr.unwrap_or_default(), files })
+    }
+
+    /// Returns what a measurement printed, by its number; empty for a number that the record does not have.
+    ///
+    /// # Errors
+    /// When a recorded stream cannot be read.
+    pub fn measured_output(&self, number: u32) -> Result<ToolOutput, RecordError> {
+        let stream = |stream| Ok(self.file(&measured_stream(number, stream))?.unwrap_or_default());
+        Ok(ToolOutput { stdout: stream("stdout")?, stderr: stream("stderr")?, files: Vec::new() })
     }
 
     /// Returns the bytes of an evidence file; `None` if the run does not have it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use activebench_model::event::RecordClass;
 use activebench_model::event_kinds;
-use activebench_model::output::ToolFile;
+use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::run::{FORMAT, Manifest};
 use activebench_model::sha256;
 use activebench_model::source::EventSource;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::RunReader;
 use crate::error::RecordError;
 use crate::folder::RunFolder;
-use crate::layout::{EVIDENCE, FILES, KeptFile, MANIFEST, RUN, SEAL, is_derived, is_inside};
+use crate::layout::{EVIDENCE, FILES, KeptFile, MANIFEST, RUN, SEAL, is_derived, is_inside, measured_stream};
 use crate::part::{ROWS_PER_PART, Table, encode};
 use crate::reader::table_of;
 use crate::storage::{Stopped, Storage};
@@ -287,8 +287,7 @@ impl RunWriter {
         if files.is_empty() {
             return Ok(());
         }
-        let failed = |source| RecordError::Create { path: self.directory.join("files"), source };
-        self.folder.create_folder("files").map_err(failed)?;
+        self.create_files()?;
         let mut kept = Vec::with_capacity(files.len());
         for (number, file) in files.iter().enumerate() {
             let stored = format!("files/{number:03}");
@@ -296,6 +295,28 @@ impl RunWriter {
             kept.push(KeptFile { name: file.name.clone(), stored });
         }
         self.write_json(FILES, &kept)
+    }
+
+    /// Keeps what a measurement printed, by its number.
+    ///
+    /// # Errors
+    /// As [`RunWriter::write_json`].
+    pub fn write_measured_output(&mut self, number: u32, output: &ToolOutput) -> Result<(), RecordError> {
+        self.create_files()?;
+        for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            self.write_file(&measured_stream(number, stream), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the folder of the tool's files.
+    fn create_files(&self) -> Result<(), RecordError> {
+        match self.folder.create_folder("files") {
+            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(RecordError::Create { path: self.directory.join("files"), source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the remaining rows and the manifest, and returns the manifest as written: with the hashes, the reasons

@@ -2,16 +2,17 @@
 //! with its evidence, each limit with its outcome, and the command that checks all of it again.
 
 use activebench_model::acceptance::{
-    Acceptance, AcceptanceOutcome, AcceptedBenchmark, Condition, ConditionState, DeviceIdentity, FigureOfRun,
-    JudgedLimit, Uncertainty,
+    Acceptance, AcceptanceOutcome, AcceptedBenchmark, AgreedFile, AgreedLimit, Condition, ConditionState,
+    DeviceIdentity, FigureOfRun, JudgedLimit, Parties, Uncertainty,
 };
 use activebench_model::units::Quantity;
 use serde::Serialize;
 
 use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape;
+use crate::html::{accepted, rounds, strip};
 use crate::page::{Set, Tone};
-use crate::wording::{count, metric, shell_command, utc};
+use crate::wording::{capitalised, count, metric, shell_command, utc};
 
 /// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 200;
@@ -28,45 +29,97 @@ impl Document for Acceptance {
         self
     }
 
-    fn content(&self, _room: Room) -> Content {
-        let tone = match self.outcome {
-            AcceptanceOutcome::Pass => Tone::Good,
-            AcceptanceOutcome::ConditionalPass | AcceptanceOutcome::NotJudged => Tone::Doubtful,
-            AcceptanceOutcome::ConditionalFail | AcceptanceOutcome::Fail => Tone::Bad,
-        };
-        let sections = vec![
-            Section::new("", "notes", self.notes.iter().cloned().map(Block::Notice).collect()),
-            Section::new("Limits", "limits", limits(self)),
+    fn content(&self, room: Room) -> Content {
+        let terms = Terms { parties: &self.parties, file: &self.file, rule_words: &self.rule_words };
+        let mut first: Vec<Block> = self.notes.iter().cloned().map(Block::Notice).collect();
+        let mut steady = Vec::new();
+        if room == Room::Page {
+            first.extend([Block::Chart(accepted::section(self)), Block::Chart(strip(&environment(self)))]);
+            if self.benchmarks.iter().any(|benchmark| !benchmark.steadiness.is_empty()) {
+                steady.push(Section::new("Steady state", "figures", vec![Block::Chart(rounds::of_acceptance(self))]));
+            }
+        }
+        let mut sections = vec![Section::new("", "notes", first), Section::new("Limits", "limits", limits(self))];
+        sections.extend(steady);
+        sections.extend([
             Section::new("Conditions", "conditions", self.benchmarks.iter().flat_map(conditions).collect()),
             Section::new("Tested target", "lines", tested(self)),
-            Section::new("Agreement", "lines", vec![Block::Facts(agreement(self))]),
-            Section::new("Evidence", "runs", evidence(self)),
-        ];
+            Section::new("Agreement", "lines", vec![Block::Facts(agreement(&terms))]),
+            Section { is_folded: true, ..Section::new("Evidence", "runs", evidence(self)) },
+        ]);
+        let (title, rest) = answer("acceptance", &self.because, room);
         Content {
-            title: "acceptance".to_owned(),
-            head: Line::new(headline(self.outcome), tone, format!("{}.", self.because)),
+            title,
+            head: Line::new(headline(self.outcome), tone(self.outcome), rest),
             sections,
             version: self.activebench.clone(),
         }
     }
 }
 
+/// Title and first sentence of an acceptance. The title of a page is the whole answer.
+pub(crate) fn answer(noun: &str, because: &str, room: Room) -> (String, String) {
+    match room {
+        Room::Page => (capitalised(&clip(because)), String::new()),
+        _ => (noun.to_owned(), format!("{because}.")),
+    }
+}
+
+/// What was tested, for whom, and by which file.
+fn environment(acceptance: &Acceptance) -> Vec<(&'static str, Option<String>)> {
+    let Acceptance { target, parties, file, .. } = acceptance;
+    let device = target.devices.first();
+    let more = target.devices.len().saturating_sub(1);
+    let name = device.map(|device| {
+        let size = device.size_bytes.map_or_else(String::new, |bytes| format!(", {}", Quantity::bytes(bytes)));
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{size}{more}", device.name)
+    });
+    vec![
+        ("Device", name),
+        ("Model", device.and_then(|device| device.model.clone())),
+        ("Serial number", device.and_then(|device| device.serial.clone())),
+        ("Firmware", device.and_then(|device| device.firmware.clone())),
+        ("File system", target.file_systems.first().cloned()),
+        ("Machine", target.hosts.first().cloned()),
+        ("Buyer", Some(parties.buyer.clone())),
+        ("Vendor", Some(parties.vendor.clone())),
+        ("Reference", parties.reference.clone()),
+        ("Agreement", Some(file.name.clone())),
+    ]
+}
+
 fn limits(acceptance: &Acceptance) -> Vec<Block> {
     if acceptance.limits.is_empty() {
         return vec![Block::Paragraph("The file has no limit.".to_owned())];
     }
-    let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Right, Set::Whole];
-    let table = Table { tone: tone_of, ..Table::new("Limits", &LIMIT_HEADS, &sets, limit_rows(acceptance)) };
+    // Why a limit is not judged stands in its row.
+    let columns = match acceptance.limits.iter().any(|limit| limit.outcome == AcceptanceOutcome::NotJudged) {
+        true => LIMIT_HEADS.len(),
+        false => LIMIT_HEADS.len() - 1,
+    };
+    let sets = [Set::Left, Set::Left, Set::Right, Set::Right, Set::Right, Set::Whole, Set::Left];
+    let rows = limit_rows(acceptance, columns);
+    let table = Table { tone: tone_of, ..Table::new("Limits", &LIMIT_HEADS[..columns], &sets[..columns], rows) };
     let mut blocks = vec![Block::Table(table)];
     for limit in &acceptance.limits {
-        blocks.push(Block::Heading(Line::new(limit_name(limit), Tone::Head, "")));
+        blocks.push(Block::Heading(Line::new(limit_name(&limit.agreed), Tone::Head, "")));
         blocks.extend(limit_reasons(limit).into_iter().map(Block::Paragraph));
     }
     blocks
 }
 
+/// Tone of an outcome.
+pub(crate) fn tone(outcome: AcceptanceOutcome) -> Tone {
+    match outcome {
+        AcceptanceOutcome::Pass => Tone::Good,
+        AcceptanceOutcome::ConditionalPass | AcceptanceOutcome::NotJudged => Tone::Doubtful,
+        AcceptanceOutcome::ConditionalFail | AcceptanceOutcome::Fail => Tone::Bad,
+    }
+}
+
 /// Tone of an outcome, by its first word.
-fn tone_of(word: &str) -> Tone {
+pub(crate) fn tone_of(word: &str) -> Tone {
     match word {
         "pass" => Tone::Good,
         "conditional" | "not" => Tone::Doubtful,
@@ -106,26 +159,33 @@ fn evidence(acceptance: &Acceptance) -> Vec<Block> {
 }
 
 /// Headline of an outcome: `CONDITIONAL PASS`.
-fn headline(outcome: AcceptanceOutcome) -> String {
+pub(crate) fn headline(outcome: AcceptanceOutcome) -> String {
     outcome.words().to_uppercase()
 }
 
-fn clip(text: &str) -> String {
+pub(crate) fn clip(text: &str) -> String {
     escape::clipped(text, NAME_SHOWN)
 }
 
+/// The agreement of one unit or of several.
+pub(crate) struct Terms<'a> {
+    pub(crate) parties: &'a Parties,
+    pub(crate) file: &'a AgreedFile,
+    pub(crate) rule_words: &'a str,
+}
+
 /// Parties and terms of the agreement, as pairs of label and text.
-fn agreement(acceptance: &Acceptance) -> Vec<(&'static str, String)> {
-    let parties = &acceptance.parties;
+pub(crate) fn agreement(terms: &Terms<'_>) -> Vec<(&'static str, String)> {
+    let parties = terms.parties;
     let not_named = || "not named".to_owned();
     vec![
         ("buyer", clip(&parties.buyer)),
         ("vendor", clip(&parties.vendor)),
         ("reference", parties.reference.as_deref().map_or_else(not_named, clip)),
         ("agreed on", parties.date.as_deref().map_or_else(not_named, clip)),
-        ("file", clip(&acceptance.file.name)),
-        ("sha256", acceptance.file.sha256.clone()),
-        ("rule", acceptance.rule_words.clone()),
+        ("file", clip(&terms.file.name)),
+        ("sha256", terms.file.sha256.clone()),
+        ("rule", terms.rule_words.to_owned()),
     ]
 }
 
@@ -162,31 +222,42 @@ fn device_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
     acceptance.target.devices.iter().map(row).collect()
 }
 
-const LIMIT_HEADS: [&str; 6] = ["limit", "", "honest median", "U", "runs", "outcome"];
+const LIMIT_HEADS: [&str; 7] = ["limit", "", "honest median", "U", "runs", "outcome", "why"];
 
-fn limit_rows(acceptance: &Acceptance) -> Vec<Vec<String>> {
+fn limit_rows(acceptance: &Acceptance, columns: usize) -> Vec<Vec<String>> {
     let row = |limit: &JudgedLimit| {
-        let unit = |quantity: Quantity| limit.unit.show(quantity);
+        let unit = |quantity: Quantity| limit.agreed.unit.show(quantity);
         vec![
-            limit_name(limit),
-            format!("{} {}", limit.bound.words(), clip(&limit.as_written)),
+            limit_name(&limit.agreed),
+            limit_bound(&limit.agreed),
             limit.honest.map_or_else(|| "none".to_owned(), unit),
             limit.uncertainty.as_ref().map_or_else(|| "not known".to_owned(), |known| unit(known.expanded)),
             limit.figures.len().to_string(),
             limit.outcome.words().to_owned(),
+            if limit.outcome == AcceptanceOutcome::NotJudged { clip(&limit.because) } else { String::new() },
         ]
     };
-    acceptance.limits.iter().map(row).collect()
+    let cut = |mut cells: Vec<String>| {
+        cells.truncate(columns);
+        cells
+    };
+    acceptance.limits.iter().map(row).map(cut).collect()
 }
 
 /// Full name of a limit: `random-read: random-read operation rate`.
-fn limit_name(limit: &JudgedLimit) -> String {
+pub(crate) fn limit_name(limit: &AgreedLimit) -> String {
     format!("{}: {} {}", clip(&limit.benchmark), clip(&limit.phase), metric(limit.metric))
+}
+
+/// The limit in words: `at least 200 MB/s`.
+pub(crate) fn limit_bound(limit: &AgreedLimit) -> String {
+    format!("{} {}", limit.bound.words(), clip(&limit.as_written))
 }
 
 /// Reasons for the outcome of a limit, one sentence each.
 fn limit_reasons(limit: &JudgedLimit) -> Vec<String> {
     let mut reasons = vec![format!("{}: {}", limit.outcome.words(), limit.because)];
+    reasons.extend(limit.warnings.iter().map(|warning| format!("warning: {warning}")));
     if let Some(known) = &limit.uncertainty {
         reasons.push(uncertainty(limit, known));
     }
@@ -201,7 +272,7 @@ fn limit_reasons(limit: &JudgedLimit) -> Vec<String> {
 }
 
 fn uncertainty(limit: &JudgedLimit, known: &Uncertainty) -> String {
-    let unit = |quantity: Quantity| limit.unit.show(quantity);
+    let unit = |quantity: Quantity| limit.agreed.unit.show(quantity);
     let band = match limit.guard_band {
         None => String::new(),
         Some(band) if band.value == 0.0 => String::new(),
@@ -218,7 +289,7 @@ fn uncertainty(limit: &JudgedLimit, known: &Uncertainty) -> String {
 }
 
 fn figure_of(limit: &JudgedLimit, figure: &FigureOfRun, run: usize) -> String {
-    let unit = |quantity: Quantity| limit.unit.show(quantity);
+    let unit = |quantity: Quantity| limit.agreed.unit.show(quantity);
     let verdict = figure.verdict.map_or("not stated", |verdict| verdict.as_str());
     match (figure.honest, figure.claimed) {
         (Some(honest), Some(claimed)) if honest == claimed => format!("{run}: {} ({verdict})", unit(honest)),

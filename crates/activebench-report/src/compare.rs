@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape;
+use crate::html::{compared, strip};
 use crate::page::{Set, Tone};
 use crate::wording::{count, metric};
 
@@ -15,6 +16,8 @@ const TITLE: &str = "Runs side by side";
 const FIGURES_SHOWN: usize = 48;
 /// Columns of a table for a person; the rest is counted.
 const COLUMNS_SHOWN: usize = 8;
+/// Runs in the strip of a page.
+const RUNS_IN_STRIP: usize = 24;
 /// Longest name of foreign origin, in characters.
 const NAME_SHOWN: usize = 160;
 
@@ -155,7 +158,7 @@ impl Document for Comparison {
         self
     }
 
-    fn content(&self, _room: Room) -> Content {
+    fn content(&self, room: Room) -> Content {
         let tone = |verdict: RunVerdict| match verdict {
             RunVerdict::Verified => Tone::Good,
             RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
@@ -178,15 +181,41 @@ impl Document for Comparison {
         if differences.is_empty() {
             differences.push(ALIKE.to_owned());
         }
+        let differences =
+            Section::new("Differences", "differences", vec![Block::List { label: "differs", items: differences }]);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        if room == Room::Page {
+            let mut answers = self.answers.iter();
+            // The first answer is the title.
+            let title = answers.next().map_or(TITLE, |answer| answer.trim_end_matches('.')).to_owned();
+            let mut first: Vec<Block> = answers.cloned().map(Block::Paragraph).collect();
+            let numbered = |place: usize| (format!("Run {}", place + 1), Some(named(self, place)));
+            let environment: Vec<_> = (0..self.columns.len().min(RUNS_IN_STRIP)).map(numbered).collect();
+            first.extend([Block::Chart(compared::section(self)), Block::Chart(strip(&environment))]);
+            return Content {
+                head: Line::new(title.clone(), Tone::Head, String::new()),
+                title,
+                sections: vec![
+                    Section::new("", "runs", first),
+                    differences,
+                    Section { is_folded: true, ..Section::new("All figures", "figures", figures) },
+                ],
+                version,
+            };
+        }
         Content {
             title: TITLE.to_owned(),
             head: Line::new(TITLE, Tone::Head, String::new()),
             sections: vec![
-                Section::new("", "runs", vec![Block::Lines(runs.collect())]),
+                Section::new(
+                    "",
+                    "runs",
+                    self.answers.iter().cloned().map(Block::Paragraph).chain([Block::Lines(runs.collect())]).collect(),
+                ),
                 Section::new("Figures", "figures", figures),
-                Section::new("Differences", "differences", vec![Block::List { label: "differs", items: differences }]),
+                differences,
             ],
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version,
         }
     }
 }

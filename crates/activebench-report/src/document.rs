@@ -9,6 +9,8 @@ use std::io;
 
 use maud::Markup;
 use serde::Serialize;
+use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter};
 
 use crate::envelope::Envelope;
 use crate::format::text;
@@ -33,11 +35,57 @@ pub trait Document {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// A terminal: the answer, and where the rest is.
+    Glance(Glance),
+    /// A terminal that was asked for more, and the file of the run directory.
     Screen,
     /// A ticket: also the evidence, in at most [`crate::ticket::LIMIT`] characters.
     Ticket,
     /// A page: everything, with charts.
     Page,
+}
+
+/// A terminal's room for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// Columns of the terminal.
+    pub columns: usize,
+    /// How little of everything is shown, up to [`Glance::TIGHTEST`].
+    pub tightness: usize,
+}
+
+impl Glance {
+    /// Most lines of an answer.
+    pub const LINES: usize = 24;
+    /// Largest tightness.
+    pub const TIGHTEST: usize = 4;
+
+    /// Returns the text, escaped, and cut so that it takes at most this many lines. Its first line begins after `first`
+    /// columns, the others after `further`.
+    pub(crate) fn in_lines(self, lines: usize, first: usize, further: usize, text: &str) -> String {
+        let indent = |columns: usize| " ".repeat(columns.min(self.columns.saturating_sub(20)));
+        let (first, further) = (indent(first), indent(further));
+        let options = Options::new(self.columns)
+            .initial_indent(&first)
+            .subsequent_indent(&further)
+            .word_splitter(WordSplitter::NoHyphenation);
+        let escaped = crate::escape::terminal(text);
+        let wrapped = textwrap::wrap(&escaped, options);
+        let is_whole = wrapped.len() <= lines;
+        let mut kept: Vec<String> = wrapped.iter().take(lines).map(|line| line.trim().to_owned()).collect();
+        if let Some(last) = kept.last_mut().filter(|_| !is_whole) {
+            let room = self.columns - if lines == 1 { first.len() } else { further.len() };
+            while display_width(last) >= room && last.pop().is_some() {}
+            last.truncate(last.trim_end().len());
+            last.push('…');
+        }
+        // The page breaks the lines at the same places.
+        kept.join(" ")
+    }
+
+    /// Returns the text, escaped, and cut to this many columns.
+    pub(crate) fn cell(text: &str, columns: usize) -> String {
+        crate::escape::clipped(&crate::escape::terminal(text), columns)
+    }
 }
 
 /// A document of any kind, as a format sees it.
@@ -107,14 +155,14 @@ pub struct Section {
     pub noun: &'static str,
     /// The content.
     pub blocks: Vec<Block>,
-    /// Places inside the section that a page's contents list: identifier and title.
-    pub places: Vec<(String, String)>,
+    /// `true` if a page shows only the title until the reader opens the section.
+    pub is_folded: bool,
 }
 
 impl Section {
     /// Combines title, noun and content.
     pub fn new(title: impl Into<String>, noun: &'static str, blocks: Vec<Block>) -> Self {
-        Self { title: title.into(), noun, blocks, places: Vec::new() }
+        Self { title: title.into(), noun, blocks, is_folded: false }
     }
 }
 

@@ -6,6 +6,7 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+mod openmetrics;
 pub mod sarif;
 mod text;
 
@@ -23,7 +24,9 @@ pub static FORMATS: &[&Format] = &[
     &markdown::FORMAT,
     &html::FORMAT,
     &junit::FORMAT,
+    &junit::FULL,
     &sarif::FORMAT,
+    &openmetrics::FORMAT,
     &csv::CLAIMS,
     &csv::FACTS,
     &csv::TIMELINE,

@@ -6,6 +6,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
+use crate::run::measurements;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
 /// Maximum quoted errors of the tool; the rest is counted.
@@ -101,6 +102,9 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     if !run.parsed.tool.is_empty() && !run.parsed.complete && run.verdict != RunVerdict::Failed {
         let tool = &run.parsed.tool;
         add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
+    }
+    if let Some(text) = measurements::notice(run) {
+        add(false, "MEASUREMENTS", text);
     }
     for (code, reason) in &manifest.choices.suppressed {
         add(false, "SUPPRESSED", format!("{code}, because: {reason}"));

@@ -5,18 +5,18 @@
 pub mod tables;
 pub(crate) mod wording;
 
-use activebench_model::history::{AgainstBaseline, Followed, History, Outcome};
+use activebench_model::history::{AgainstBaseline, FigureKind, Followed, History, Outcome, RunOfHistory};
 use serde::Serialize;
 
 use self::wording::{
     BASELINE_HEADS, BATCH_HEADS, BATCHES_SHOWN, HEADS, Names, SideBySide, about, baseline, baseline_rows, batches,
-    extent, notes, reading, row, sections,
+    date, extent, notes, reading, row, sections,
 };
 use crate::document::{Block, Content, Document, Line, Room, Section as Part, Table};
 use crate::format::csv;
 use crate::html;
 use crate::page::{Set, Tone};
-use crate::wording::count;
+use crate::wording::{capitalised, count};
 
 /// Formats that only a history has, as text.
 pub const HISTORY_CSV: [&str; 2] = ["csv", "runs-csv"];
@@ -38,19 +38,30 @@ impl Document for History {
         self
     }
 
-    fn content(&self, _room: Room) -> Content {
+    fn content(&self, room: Room) -> Content {
         let names = Names::of(self);
         let worse = |figure: &Followed| {
             matches!(figure.against, Some(AgainstBaseline::Compared { outcome: Outcome::Worse, .. }))
         };
         let tone = if self.figures.iter().any(worse) { Tone::Bad } else { Tone::Head };
+        let (title, rest, first) = match room {
+            // The title of a page is the whole answer.
+            Room::Page => (answer(self, &names), String::new(), vec![Block::Chart(html::strip(&environment(self)))]),
+            _ => ("Figures over time".to_owned(), extent(self), Vec::new()),
+        };
+        let words = match (room, tone) {
+            (Room::Page, Tone::Bad) => "WORSE".to_owned(),
+            (Room::Page, _) => title.clone(),
+            _ => "history".to_owned(),
+        };
         Content {
-            title: "Figures over time".to_owned(),
-            head: Line::new("history", tone, extent(self)),
+            title,
+            head: Line::new(words, tone, rest),
             sections: vec![
+                Part::new("", "lines", first),
                 // Requested parts come before the parts that are always present.
                 Part::new("Against the baseline", "figures", baseline_blocks(self, &names)),
-                Part::new("Side by side", "members", batch_blocks(self, &names)),
+                Part::new("Side by side", "members", batch_blocks(self, &names, room)),
                 Part::new("Figures", "figures", figure_blocks(self, &names)),
                 Part::new("Runs that were read", "lines", read_blocks(self)),
             ],
@@ -72,9 +83,38 @@ fn baseline_blocks(history: &History, names: &Names<'_>) -> Vec<Block> {
     ]
 }
 
-fn batch_blocks(history: &History, names: &Names<'_>) -> Vec<Block> {
+/// The first screen in one line: the result of the gate or of the baseline, and else what was followed.
+fn answer(history: &History, names: &Names<'_>) -> String {
+    let gate = history.baseline.as_ref().and_then(|baseline| baseline.gate.as_ref());
+    match gate {
+        Some(gate) => capitalised(&wording::limit(gate, history, names)),
+        None => extent(history),
+    }
+}
+
+fn environment(history: &History) -> Vec<(&'static str, Option<String>)> {
+    let at = |run: Option<&RunOfHistory>| run.map(|run| date(run.started_unix_s));
+    let kind = match history.kind {
+        FigureKind::Honest => "honest",
+        FigureKind::Claimed => "claimed",
+    };
+    let mut environment = vec![
+        ("Runs", Some(count(history.runs.len(), "run"))),
+        ("First run", at(history.runs.first())),
+        ("Last run", at(history.runs.last())),
+        ("Figures", Some(format!("{}, {kind}", history.figures.len()))),
+        ("By", Some(history.by.as_str().to_owned())),
+    ];
+    environment.extend(history.baseline.as_ref().map(|baseline| ("Baseline", Some(baseline.named.clone()))));
+    environment
+}
+
+fn batch_blocks(history: &History, names: &Names<'_>, room: Room) -> Vec<Block> {
     let (batches, more) = batches(history, names, BATCHES_SHOWN);
     let mut blocks = Vec::new();
+    if room == Room::Page {
+        blocks.push(Block::Chart(html::side_by_side::section(history, names)));
+    }
     for SideBySide { head, rows, notes } in batches {
         blocks.push(Block::Heading(Line::new("side by side", Tone::Head, format!("  {head}"))));
         let sets = [Set::Left, Set::Right, Set::Right, Set::Right, Set::Whole];

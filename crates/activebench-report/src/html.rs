@@ -4,20 +4,36 @@
 //! characters that affect a screen. Charts are in `chart`, and each section has a file. The sentences are shared with
 //! the other formats.
 
+pub(crate) mod accepted;
+pub(crate) mod accepted_units;
+mod answer;
+mod bar_table;
+mod bars;
 mod chart;
 mod claims;
+pub(crate) mod compared;
+mod dots;
+mod environment;
 mod figure;
 mod findings;
+mod flow;
 pub(crate) mod history;
 mod latency;
+mod marks;
 mod offsets;
 mod phases;
+mod picture;
 mod prose;
 mod quotes;
 mod record;
-mod rounds;
+pub(crate) mod repeated;
+pub(crate) mod replicated;
+pub(crate) mod rounds;
+mod row_axis;
+pub(crate) mod side_by_side;
 mod stack;
 mod svg;
+mod tiles;
 mod timeline;
 mod units;
 
@@ -26,13 +42,14 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::document::{Block, Section};
 use crate::escape::{is_hidden, terminal as shown};
+use crate::lookup::Lookup;
 use crate::{findings as shared_findings, limiter, questions};
 
-use findings::Anchors;
+pub(crate) use environment::strip;
+use findings::{Anchors, Evidence};
 use phases::Phases;
 pub(crate) use prose::prose;
 use quotes::Quotes;
-pub(crate) use rounds::charts as rounds;
 
 /// Content security policy: nothing may be fetched or run, whatever text the report quotes.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -55,26 +72,34 @@ pub(crate) fn visible(document: &str) -> String {
     safe
 }
 
-/// Returns the sections of a run's page.
+/// Returns the sections of a run's page: the first screen, which has no title, the picture of the worst phase, findings
+/// and phases, and folded all the rest.
 pub(crate) fn sections(run: &JudgedRun) -> Vec<Section> {
     let groups = shared_findings::firing(run);
     let anchors = Anchors::of(&groups);
     let quotes = Quotes::of(run);
     let phases = Phases::of(run);
+    let lookup = Lookup::of(run);
     let part = |title: &str, content: Markup| Section::new(title, "", vec![Block::Chart(content)]);
-    let mut sections = vec![
-        part("Claims", claims::section(run, &quotes, &anchors)),
-        part("Findings", findings::section(run, &groups)),
-    ];
+    let folded = |title: &str, content: Markup| Section { is_folded: true, ..part(title, content) };
+    let evidence = Evidence { run, quotes: &quotes, phases: &phases, lookup: &lookup };
+    let mut sections = vec![part("", answer::section(run, &anchors))];
+    let picture = picture::section(run, &phases, &lookup, &anchors);
+    sections.extend(picture.map(|(title, content)| part(&title, content)));
+    sections.push(part("Findings", findings::section(&evidence, &groups)));
+    if !run.phases.is_empty() {
+        sections.push(part("Phases", tiles::section(&phases)));
+    }
+    sections.push(folded("All figures", claims::section(run, &quotes, &anchors)));
+    sections.push(folded("All charts and facts", phases.section()));
     if !run.questions.is_empty() {
-        sections.push(part("Seven questions", seven(run)));
+        sections.push(folded("Seven questions", seven(run)));
     }
     sections.extend([
-        Section { places: phases.places(), ..part("Phases", phases.section()) },
-        part("Device stack", stack::section(&run.manifest.host)),
-        part("Observation and its cost", record::coverage(run)),
-        part("Host and provenance", record::provenance(run)),
-        part("The tool's own words", quotes.section(run)),
+        folded("Device stack", stack::section(&run.manifest.host)),
+        folded("Observation and its cost", record::coverage(run)),
+        folded("Host and provenance", record::provenance(run)),
+        folded("The tool's own words", quotes.section(run)),
     ]);
     sections
 }
@@ -93,6 +118,7 @@ pub(crate) fn page(title: &str, header: Markup, contents: Markup, main: Markup, 
                 style { (PreEscaped(STYLE_SHEET)) }
             }
             body {
+                (bars::hatch())
                 header { (header) }
                 nav aria-label="Contents" { (contents) }
                 main { (main) }
@@ -112,6 +138,16 @@ pub(crate) fn part(id: &str, title: &str, content: impl maud::Render) -> Markup 
     }
 }
 
+/// Folded section of a page. A link to its id opens it.
+pub(crate) fn fold(id: &str, title: &str, content: impl maud::Render) -> Markup {
+    html! {
+        details.fold {
+            summary { h2 id={ (id) "-h" } { (title) } }
+            section id=(id) aria-labelledby={ (id) "-h" } { (content) }
+        }
+    }
+}
+
 /// The seven questions with their answers and evidence, and the bottlenecks of the phases that the answers do not
 /// cover.
 fn seven(run: &JudgedRun) -> Markup {
@@ -121,11 +157,11 @@ fn seven(run: &JudgedRun) -> Markup {
                 dt { (shown(question)) }
                 dd {
                     p { (prose(&answer.answer)) }
-                    @if !answer.evidence.is_empty() { p.evidence { "Evidence: " (shown(&answer.evidence.join("; "))) } }
+                    @if !answer.evidence.is_empty() { p.evidence { "Evidence: " (prose(&answer.evidence.join("; "))) } }
                 }
             }
         }
-        @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (shown(&line)) "." } }
+        @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (prose(&line)) "." } }
     }
 }
 
@@ -140,7 +176,7 @@ pub(crate) fn table(name: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup 
                         @for row in rows {
                             tr {
                                 @for (column, cell) in row.iter().enumerate() {
-                                    @if column == 0 { th scope="row" { (shown(cell)) } } @else { td { (shown(cell)) } }
+                                    @if column == 0 { th scope="row" { (prose(cell)) } } @else { td { (prose(cell)) } }
                                 }
                             }
                         }

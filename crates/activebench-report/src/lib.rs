@@ -7,6 +7,7 @@
 //! `similar_sentences` and `run_context`, which return raw text.
 
 pub mod acceptance;
+mod acceptance_batch;
 mod bound;
 pub mod ceiling;
 mod claims;
@@ -18,6 +19,7 @@ pub mod escape;
 pub mod export;
 mod findings;
 pub mod format;
+pub mod github;
 mod headline;
 pub mod history;
 pub(crate) mod html;
@@ -43,8 +45,22 @@ pub use format::{FORMATS, Format, document_formats, format_by_name};
 pub struct Style {
     /// ANSI colours; only for output to a terminal.
     pub colour: bool,
-    /// Width of the terminal in columns; `None` if it is unknown (100 is assumed).
+    /// Width of the terminal in columns; `None` if it is unknown: 100 is assumed, 80 for an answer at a glance.
     pub width: Option<u16>,
+    /// How much of a run `text` shows.
+    pub detail: Detail,
+    /// Only ASCII characters, for terminals without UTF-8.
+    pub ascii: bool,
+}
+
+/// How much of a run `text` shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything.
+    #[default]
+    Long,
+    /// The answer, in at most 24 lines.
+    Glance,
 }
 
 /// Returns the stack of devices below a file system in one line, as in reports. Raw text: the mount point comes from

@@ -13,7 +13,7 @@ use crate::escape;
 /// Width in columns if the output has none.
 const DEFAULT_WIDTH: u16 = 100;
 /// Minimum width of a readable table of figures; a narrower terminal wraps by itself.
-const LEAST_WIDTH: u16 = 60;
+pub(crate) const LEAST_WIDTH: u16 = 60;
 /// Width of the label of a line.
 const LABEL_COLUMNS: usize = 12;
 /// Columns between two columns of a table.
@@ -79,6 +79,7 @@ impl Set {
 pub(crate) struct Page {
     lines: Vec<String>,
     colour: bool,
+    ascii: bool,
     width: u16,
 }
 
@@ -86,12 +87,13 @@ impl Page {
     /// Creates an empty page.
     pub(crate) fn new(style: Style) -> Self {
         let width = style.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH);
-        Self { lines: Vec::new(), colour: style.colour, width }
+        Self { lines: Vec::new(), colour: style.colour, ascii: style.ascii, width }
     }
 
     /// Returns the page, with a line break at its end.
     pub(crate) fn finish(self) -> String {
-        self.lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+        let text: String = self.lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect();
+        if self.ascii { text.chars().map(in_ascii).collect() } else { text }
     }
 
     /// Adds an empty line, unless the last one is empty.
@@ -135,7 +137,7 @@ impl Page {
 
     /// Like [`Page::labelled`], with a tone for the label.
     pub(crate) fn labelled_in(&mut self, label: &str, tone: Tone, text: &str) {
-        let indent = format!("{label:<LABEL_COLUMNS$}");
+        let indent = format!("{:<LABEL_COLUMNS$}", escape::terminal(label));
         let lines = self.wrapped(&escape::terminal(text), &indent, &" ".repeat(LABEL_COLUMNS));
         self.push_labelled(&indent, tone, lines);
     }
@@ -236,6 +238,25 @@ impl Page {
     }
 }
 
+/// Returns an ASCII character of the same width, so that what is aligned stays so.
+fn in_ascii(character: char) -> char {
+    match character {
+        ascii if ascii.is_ascii() => ascii,
+        'µ' => 'u',
+        '✗' => 'x',
+        '█' => '#',
+        '·' => '.',
+        '→' => '>',
+        '…' => '~',
+        '“' | '”' => '"',
+        '‘' | '’' => '\'',
+        '–' | '—' | '−' => '-',
+        '≥' => '>',
+        '≤' => '<',
+        _ => '?',
+    }
+}
+
 /// Returns the width of the longest word in columns, at most [`LONGEST_WHOLE`].
 fn longest_word<'text>(head: &str, cells: impl Iterator<Item = &'text str>) -> u16 {
     let longest = cells.flat_map(|cell| cell.split(' ')).chain([head]).map(display_width).max().unwrap_or(0);
@@ -247,7 +268,7 @@ mod tests {
     use super::*;
 
     fn page(colour: bool, width: u16) -> Page {
-        Page::new(Style { colour, width: Some(width) })
+        Page::new(Style { colour, width: Some(width), ..Style::default() })
     }
 
     #[test]

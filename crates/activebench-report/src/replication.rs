@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use crate::document::{Block, Content, Dispensable, Document, Line, Room, Section, Table};
 use crate::escape;
+use crate::html::{replicated, strip};
 use crate::page::{Set, Tone};
-use crate::wording::{count, list, metric, shell_command};
+use crate::wording::{between, capitalised, count, list, metric, shell_command};
 
 /// Figures shown to a person; the rest is counted.
 const FIGURES_SHOWN: usize = 48;
@@ -22,7 +23,7 @@ const NAME_SHOWN: usize = 200;
 const PHASES_NAMED: usize = 3;
 
 const HEADS: [&str; 9] =
-    ["phase", "cache", "claimed", "observed", "replicated", "least .. most", ": claimed", ": observed", "agrees"];
+    ["phase", "cache", "claimed", "observed", "replicated", "range", ": claimed", ": observed", "agrees"];
 /// Index of the column that is left out on a narrow terminal.
 const SPREAD: usize = 5;
 
@@ -59,13 +60,9 @@ fn cache(state: &CacheState) -> &'static str {
     }
 }
 
-/// Range of a replicated rate: `90.02 .. 93.50 MiB/s`.
-fn spread(replicated: &Replicated) -> String {
-    let (least, most) = (replicated.least.to_string(), replicated.most.to_string());
-    match (least.split_once(' '), most.split_once(' ')) {
-        (Some((least, unit)), Some((most, same))) if unit == same => format!("{least} .. {most} {unit}"),
-        _ => format!("{least} .. {most}"),
-    }
+/// Range of a replicated rate: `90.02 to 93.50 MiB/s`.
+pub(crate) fn spread(replicated: &Replicated) -> String {
+    between(&replicated.least.to_string(), &replicated.most.to_string())
 }
 
 /// Operations of each pass and the method of its replay, one sentence each.
@@ -238,7 +235,7 @@ impl Document for Replication {
         self
     }
 
-    fn content(&self, _room: Room) -> Content {
+    fn content(&self, room: Room) -> Content {
         let tone = match self.outcome {
             ReplicationOutcome::Replicated => Tone::Good,
             ReplicationOutcome::Differs => Tone::Bad,
@@ -251,16 +248,40 @@ impl Document for Replication {
             ..Table::new("Figures", &HEADS, &sets, rows(self))
         };
         let list = |label, items| vec![Block::List { label, items }];
+        let mut sections = vec![
+            Section::new("Figures", "figures", vec![Block::Table(figures)]),
+            Section::new("Runs", "facts", vec![Block::Facts(facts(self))]),
+            Section::new("Passes", "passes", list("passes", passes(self))),
+            Section::new("Notes", "notes", list("notes", notes(self))),
+        ];
+        let (mut title, mut rest) = ("Replication".to_owned(), headline(self));
+        if room == Room::Page {
+            // The title of a page is the whole answer.
+            title = capitalised(&escape::clipped(&self.because, 2 * NAME_SHOWN));
+            rest = String::new();
+            let first = [replicated::section(self), strip(&environment(self))].map(Block::Chart);
+            sections.insert(0, Section::new("", "figures", first.to_vec()));
+        }
         Content {
-            title: "Replication".to_owned(),
-            head: Line::new(self.outcome.as_str().to_uppercase(), tone, headline(self)),
-            sections: vec![
-                Section::new("Figures", "figures", vec![Block::Table(figures)]),
-                Section::new("Runs", "facts", vec![Block::Facts(facts(self))]),
-                Section::new("Passes", "passes", list("passes", passes(self))),
-                Section::new("Notes", "notes", list("notes", notes(self))),
-            ],
+            title,
+            head: Line::new(self.outcome.as_str().to_uppercase(), tone, rest),
+            sections,
             version: self.activebench.clone(),
         }
     }
+}
+
+/// What was recorded where, and how it was replayed.
+fn environment(replication: &Replication) -> Vec<(&'static str, Option<String>)> {
+    let on = |targets: &[String]| (!targets.is_empty()).then(|| list(targets, PHASES_NAMED));
+    vec![
+        ("Tool", Some(replication.tool.clone())),
+        ("Command", Some(shell_command(&replication.command))),
+        ("Recorded on", on(&replication.recorded_on)),
+        ("Replayed on", on(&replication.replayed_on)),
+        ("Engine", Some(replication.engine.clone())),
+        ("Replays", Some(format!("{} of each pass planned", replication.planned_runs))),
+        ("Run", Some(replication.run.clone())),
+        ("Verdict of the run", Some(replication.verdict.as_str().to_owned())),
+    ]
 }

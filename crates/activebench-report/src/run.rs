@@ -2,7 +2,12 @@
 //!
 //! A terminal gets the answer, a ticket also the evidence of each finding and answer, a page everything with charts.
 
+pub(crate) mod causes;
+pub(crate) mod figures;
+mod glance;
 pub(crate) mod keys;
+pub(crate) mod measurements;
+pub(crate) mod sentence;
 
 use activebench_model::finding::Severity;
 use activebench_model::report::JudgedRun;
@@ -10,12 +15,13 @@ use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use serde::Serialize;
 
 use self::keys::Report;
+use self::sentence::sentence;
 use crate::claims::{self, SCREEN_ROWS};
 use crate::document::{Block, Content, Dispensable, Document, Line, Room, Section, Table};
 use crate::escape;
 use crate::findings::{self, Group};
 use crate::page::{Set, Tone};
-use crate::wording::list;
+use crate::wording::{self, list};
 use crate::{cpu_time, headline, html, limiter, questions, run_context};
 
 /// Longest command line in the first line of a terminal, in characters; `run.json` has all of it.
@@ -32,18 +38,29 @@ impl Document for JudgedRun {
     }
 
     fn content(&self, room: Room) -> Content {
+        if let Room::Glance(glance) = room {
+            return glance::content(self, glance);
+        }
         let tool = headline::tool(self);
         let why = headline::why(self);
-        let rest = match room {
-            Room::Page => format!("{why}."),
-            Room::Screen => format!("{tool} ({}): {why}.", escape::clipped(&headline::command(self), COMMAND_SHOWN)),
-            Room::Ticket => format!("{tool}: {why}."),
+        // The title of a page is the whole answer.
+        let (title, rest) = match room {
+            Room::Page => (sentence(self).trim_end_matches('.').to_owned(), String::new()),
+            Room::Screen | Room::Glance(_) => {
+                let command = escape::clipped(&headline::command(self), COMMAND_SHOWN);
+                let rest = format!("{tool} ({command}): {why}.");
+                (tool, rest)
+            }
+            Room::Ticket => {
+                let rest = format!("{tool}: {why}.");
+                (tool, rest)
+            }
         };
         Content {
-            title: tool,
+            title,
             head: Line::new(self.verdict.as_str().to_uppercase(), tone(self.verdict), rest),
             sections: match room {
-                Room::Screen => vec![
+                Room::Screen | Room::Glance(_) => vec![
                     Section::new("", "notices", head(self, room)),
                     Section::new("Claims", "claims", claim_blocks(self, room)),
                     Section::new("Findings", "findings", screen_findings(self)),
@@ -57,7 +74,14 @@ impl Document for JudgedRun {
                     Section::new("Seven questions", "answers", answers(self)),
                     Section::new("Record", "lines", record(self)),
                 ],
-                Room::Page => [vec![Section::new("", "notices", head(self, room))], html::sections(self)].concat(),
+                Room::Page => {
+                    let mut sections = html::sections(self);
+                    // What must be read first belongs to the first screen.
+                    if let Some(first) = sections.first_mut() {
+                        first.blocks.splice(0..0, head(self, room));
+                    }
+                    sections
+                }
             },
             version: self.manifest.activebench.clone(),
         }
@@ -73,12 +97,23 @@ pub(crate) fn tone(verdict: RunVerdict) -> Tone {
     }
 }
 
+/// The target in one line; `None` for a run without one.
+fn target(run: &JudgedRun) -> Option<Line> {
+    let target = run.target.as_ref()?;
+    let (word, tone) = match target.met {
+        Some(true) => ("TARGET MET", Tone::Good),
+        Some(false) => ("TARGET MISSED", Tone::Bad),
+        None => ("TARGET NOT KNOWN", Tone::Doubtful),
+    };
+    Some(Line::new(word, tone, target.sentence.clone()))
+}
+
 /// The command, and notices to read before the figures.
 fn head(run: &JudgedRun, room: Room) -> Vec<Block> {
     let text = headline::command(run);
     // A terminal has it in the first line.
     let command = match room {
-        Room::Screen => None,
+        Room::Screen | Room::Glance(_) => None,
         Room::Ticket => Some(Block::Verbatim { label: "Command", text }),
         Room::Page => Some(Block::Verbatim { label: "", text }),
     };
@@ -87,7 +122,8 @@ fn head(run: &JudgedRun, room: Room) -> Vec<Block> {
         Block::Alert(Line::new(notice.label, tone, notice.text))
     };
     let notices = headline::notices(run).into_iter().map(notice);
-    command.into_iter().chain(notices).collect()
+    let target = target(run).filter(|_| room == Room::Page).map(Block::Alert);
+    command.into_iter().chain(target).chain(notices).collect()
 }
 
 /// The claims; the observed facts for a run without claims.
@@ -102,7 +138,7 @@ fn claims_table(run: &JudgedRun, room: Room) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut left_out = None;
     match room {
-        Room::Screen => (rows, left_out) = claims::shortened(rows, SCREEN_ROWS),
+        Room::Screen | Room::Glance(_) => (rows, left_out) = claims::shortened(rows, SCREEN_ROWS),
         Room::Ticket | Room::Page if rows.len() > SCREEN_ROWS => {
             blocks.push(Block::Paragraph("Claims that do not hold come first.".to_owned()));
             rows.sort_by_key(|row| row.verdict == Some(ClaimVerdict::Confirmed));
@@ -237,6 +273,12 @@ fn labelled(label: &'static str, lines: Vec<String>) -> Vec<(&'static str, Strin
     lines.into_iter().enumerate().map(|(index, line)| (if index == 0 { label } else { "" }, line)).collect()
 }
 
+/// The command to run instead, for the long form and a ticket.
+fn advised(run: &JudgedRun, label: &'static str) -> Option<Block> {
+    let advised = run.advised.as_ref().ok()?;
+    Some(Block::Verbatim { label, text: format!("activebench verify -- {}", wording::shell_command(&advised.argv)) })
+}
+
 fn screen_context(run: &JudgedRun) -> Vec<Block> {
     let manifest = &run.manifest;
     let mut facts = vec![("observed", run_context::observation(&manifest.coverage))];
@@ -256,6 +298,7 @@ fn screen_context(run: &JudgedRun) -> Vec<Block> {
     let answers = answered.iter().map(|(question, answer)| format!("{question} {}", answer.answer)).collect();
     facts.extend(labelled("checklist", answers));
     let mut blocks = vec![Block::Facts(facts), Block::Verbatim { label: "run", text: run.directory.clone() }];
+    blocks.extend(advised(run, "run this"));
     blocks.extend(next(run, "next"));
     blocks
 }
@@ -305,6 +348,7 @@ fn record(run: &JudgedRun) -> Vec<Block> {
         Block::Facts(vec![("Written by", format!("activebench {}", run.manifest.activebench))]),
         Block::Verbatim { label: "Run directory", text: run.directory.clone() },
     ];
+    blocks.extend(advised(run, "Run this instead"));
     blocks.extend(next(run, ""));
     blocks
 }

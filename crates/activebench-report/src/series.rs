@@ -4,7 +4,7 @@ pub(crate) mod steady;
 
 use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::preparation::Preparation;
-use activebench_model::series::{JudgedSeries, Repeated, Steadiness, Stopping};
+use activebench_model::series::{JudgedSeries, LEAST_RUNS, Repeated, RunOfSeries, Steadiness, Stopping};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::document::{Block, Content, Document, Line, Room, Section, Table};
 use crate::escape::clipped;
 use crate::findings::{round, severity_name};
-use crate::html::rounds;
+use crate::html::{repeated, rounds, strip};
 use crate::page::{Set, Tone};
 use crate::run_context::prepared;
-use crate::wording::{self, shell_command, shell_word};
+use crate::wording::{self, shell_command, shell_word, started};
 
 /// Longest command line in the first line, in characters.
 const COMMAND_SHOWN: usize = 160;
@@ -39,26 +39,30 @@ impl Document for JudgedSeries {
         Keys::of(self)
     }
 
-    fn content(&self, _room: Room) -> Content {
+    fn content(&self, room: Room) -> Content {
         let tone = match self.verdict {
             RunVerdict::Verified => Tone::Good,
             RunVerdict::Qualified | RunVerdict::Inconclusive => Tone::Doubtful,
             RunVerdict::Discrepancy | RunVerdict::Failed => Tone::Bad,
         };
         let command = clipped(&shell_command(&self.manifest.command.argv), COMMAND_SHOWN);
-        let title = extent(self);
+        let verdict = self.verdict.as_str().to_uppercase();
+        let extent = extent(self);
+        let (title, rest, first) = match room {
+            // The title of a page is the whole answer.
+            Room::Page => (format!("{extent}: {}", self.because), String::new(), first_screen(self)),
+            _ => (extent.clone(), format!("{extent} ({command}): {}.", self.because), Vec::new()),
+        };
+        let stopping = stopping(self).into_iter().map(Block::Paragraph);
         Content {
-            head: Line::new(
-                self.verdict.as_str().to_uppercase(),
-                tone,
-                format!("{title} ({command}): {}.", self.because),
-            ),
+            head: Line::new(verdict, tone, rest),
             title,
             sections: vec![
-                Section::new("", "lines", stopping(self).into_iter().map(Block::Paragraph).collect()),
-                Section::new("Figures", "figures", figures(self)),
-                Section::new("Runs", "runs", runs(self)),
-                Section::new("Steady state", "figures", steady_state(self)),
+                Section::new("", "lines", stopping.chain(first).collect()),
+                // A page has the same figures on its first screen.
+                Section { is_folded: true, ..Section::new("Figures", "figures", figures(self)) },
+                Section::new("Runs", "runs", runs(self, room)),
+                Section::new("Steady state", "figures", steady_state(self, room)),
                 Section::new("Differences between the runs", "causes", differences(self)),
                 Section::new("Findings", "findings", findings(self)),
                 Section::new("Record", "lines", record(self)),
@@ -79,20 +83,44 @@ fn figures(series: &JudgedSeries) -> Vec<Block> {
     blocks
 }
 
-fn runs(series: &JudgedSeries) -> Vec<Block> {
+/// The rows of dots, and where the series was recorded.
+fn first_screen(series: &JudgedSeries) -> Vec<Block> {
+    let runs = &series.runs;
+    let at = |run: Option<&RunOfSeries>| run.map(|run| started(run.started_unix_s));
+    let environment = [
+        ("Command", Some(shell_command(&series.manifest.command.argv))),
+        ("Runs", Some(extent(series))),
+        ("First run", at(runs.first())),
+        ("Last run", at(runs.last())),
+        ("Directory", Some(series.directory.clone())),
+    ];
+    vec![Block::Chart(repeated::section(series)), Block::Chart(strip(&environment))]
+}
+
+fn runs(series: &JudgedSeries, room: Room) -> Vec<Block> {
     let mut rows = run_rows(series);
     let more = rows.len().saturating_sub(RUNS_SHOWN);
     rows.truncate(RUNS_SHOWN);
     let sets = [Set::Right, Set::Whole, Set::Right, Set::Right];
-    let mut blocks = vec![Block::Table(Table::new("Runs", &RUN_HEADS, &sets, rows))];
+    let mut blocks = Vec::new();
+    if room == Room::Page {
+        blocks.push(Block::Chart(rounds::by_run(series)));
+    }
+    blocks.push(Block::Table(Table::new("Runs", &RUN_HEADS, &sets, rows)));
     if more > 0 {
         blocks.push(Block::Paragraph(format!("and {more} more runs in the JSON report")));
     }
     blocks
 }
 
-fn steady_state(series: &JudgedSeries) -> Vec<Block> {
+fn steady_state(series: &JudgedSeries, room: Room) -> Vec<Block> {
     let Some(rule) = steady::rule(series) else { return Vec::new() };
+    if room == Room::Page {
+        let unknown = series.steadiness.iter().filter(|of| !of.windows.is_empty() && of.last().is_err());
+        let mut blocks = vec![Block::Remark(format!("{rule}.")), Block::Chart(rounds::steady_state(series))];
+        blocks.extend(unknown.map(|of| Block::Paragraph(format!("{}.", steady::sentence(of)))));
+        return blocks;
+    }
     let mut blocks = vec![Block::Heading(Line::new("steady state", Tone::Head, format!("  {rule}.")))];
     let (windows, left_out) = steady::windows(series);
     for (sentence, rows) in windows {
@@ -104,7 +132,6 @@ fn steady_state(series: &JudgedSeries) -> Vec<Block> {
         let more = wording::count(left_out, "further figure");
         blocks.push(Block::Paragraph(format!("round by round in the JSON report: {more}")));
     }
-    blocks.push(Block::Chart(rounds(series)));
     blocks
 }
 
@@ -243,7 +270,7 @@ fn row(figure: &Repeated) -> Vec<String> {
     let stated = sample.values.iter().flatten().count();
     let interval = match &sample.median_interval {
         Some(interval) => format!("{} to {}", interval.low, interval.high),
-        None => "needs 6 runs".to_owned(),
+        None => format!("needs {LEAST_RUNS} runs"),
     };
     let spread = sample.spread_ratio.map_or_else(|| "-".to_owned(), |spread| Quantity::ratio(spread).to_string());
     let honest = match &figure.honest {
@@ -306,7 +333,7 @@ fn run_rows(series: &JudgedSeries) -> Vec<Vec<String>> {
         let value = (*figure.claimed.values.get(index)?)?;
         Some(Quantity { value, ..figure.claimed.median }.to_string())
     };
-    let row = |(index, run): (usize, &activebench_model::series::RunOfSeries)| {
+    let row = |(index, run): (usize, &RunOfSeries)| {
         vec![
             run.number.to_string(),
             run.verdict.as_str().to_owned(),

@@ -26,9 +26,9 @@ impl Document for SideBySide {
         Keys {
             exit_code: self.as_given.exit_code,
             command: &self.as_given.manifest.command.argv,
-            advised_command: &self.remedied.argv,
-            applied: &self.remedied.applied,
-            left: &self.remedied.left,
+            advised_command: &self.advised.argv,
+            applied: &self.advised.applied,
+            left: &self.advised.left,
             figures: &self.figures,
             holding: self.holding,
             as_given: Envelope { schema: JudgedRun::SCHEMA, keys: self.as_given.keys() },
@@ -50,11 +50,12 @@ fn with_advice(sides: &SideBySide) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading(Line::new("With the advice", Tone::Head, "")),
         Block::Lines(vec![Line::new(verdict, tone(advised.verdict), format!("{}.", because(sides)))]),
-        Block::Verbatim { label: "command", text: shell_command(&sides.remedied.argv) },
+        Block::Verbatim { label: "command", text: shell_command(&sides.advised.argv) },
         Block::List { label: "changes", items: changes(sides) },
         Block::Table(Table::new("Figures with the advice", &HEADS, &sets, rows(sides))),
     ];
     blocks.extend(left_out(sides).map(Block::Paragraph));
+    blocks.push(Block::List { label: "far apart", items: far_apart(sides) });
     blocks.push(Block::Verbatim { label: "run", text: advised.directory.clone() });
     blocks.push(Block::Verbatim {
         label: "next",
@@ -83,9 +84,22 @@ fn rows(sides: &SideBySide) -> Vec<Vec<String>> {
 /// Returns the applied changes, and the reasons for those not applied, one sentence each.
 fn changes(sides: &SideBySide) -> Vec<String> {
     let applied =
-        sides.remedied.applied.iter().map(|applied| format!("{}: {}", applied.codes.join(", "), applied.change));
-    let left = sides.remedied.left.iter().map(|left| format!("{}: nothing changed: {}", left.code, left.why));
+        sides.advised.applied.iter().map(|applied| format!("{}: {}", applied.codes.join(", "), applied.change));
+    let left = sides.advised.left.iter().map(|left| format!("{}: nothing changed: {}", left.code, left.why));
     applied.chain(left).collect()
+}
+
+/// Returns why the main figure of a phase is far from that of the first run: one line a phase.
+fn far_apart(sides: &SideBySide) -> Vec<String> {
+    let mut phases: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for figure in &sides.figures {
+        let Some(why) = figure.why.as_ref().filter(|_| !phases.contains(&figure.phase.as_str())) else { continue };
+        phases.push(&figure.phase);
+        lines.push(format!("{}: {why}", escape::clipped(&figure.phase, 100)));
+    }
+    lines.truncate(FIGURES_SHOWN);
+    lines
 }
 
 fn left_out(sides: &SideBySide) -> Option<String> {

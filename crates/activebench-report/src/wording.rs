@@ -56,6 +56,27 @@ pub(crate) fn utc(unix_s: i64) -> Option<String> {
     date.format(&time::format_description::well_known::Rfc3339).ok()
 }
 
+/// A time for people: `2026-11-21 05:25:30 UTC`.
+pub(crate) fn started(unix_s: i64) -> String {
+    let stamp = time::OffsetDateTime::from_unix_timestamp(unix_s).ok();
+    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
+    stamp.and_then(|at| at.format(format).ok()).unwrap_or_else(|| format!("{unix_s} s after 1970"))
+}
+
+/// Returns a range, with one unit if both ends have it: `90.2 to 93.5 MiB/s`.
+pub(crate) fn between(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// Returns a fragment as the beginning of a sentence.
+pub(crate) fn capitalised(fragment: &str) -> String {
+    let mut characters = fragment.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
 /// Name of a metric for people.
 pub(crate) fn metric(metric: Metric) -> &'static str {
     match metric {

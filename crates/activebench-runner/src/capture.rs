@@ -15,6 +15,7 @@ use tokio::io::unix::AsyncFd;
 #[derive(Debug)]
 pub(crate) struct Capture {
     fd: AsyncFd<OwnedFd>,
+    is_terminal: bool,
 }
 
 impl Capture {
@@ -27,7 +28,14 @@ impl Capture {
         fcntl_setfl(&ours, OFlags::NONBLOCK)?;
         // SAFETY: an `OwnedFd` keeps its one descriptor open until it is dropped with the `AsyncFd`.
         let fd = unsafe { AsyncFd::register(ours) }?;
-        Ok((Self { fd }, Stdio::from(theirs)))
+        Ok((Self { fd, is_terminal: like.is_some() }, Stdio::from(theirs)))
+    }
+
+    /// Gives the child's terminal, if it has one, the size of ours. Where ours is gone the size stays.
+    pub(crate) fn resize(&self, like: BorrowedFd<'_>) {
+        if let (true, Ok(size)) = (self.is_terminal, tcgetwinsize(like)) {
+            let _ = tcsetwinsize(&self.fd, size);
+        }
     }
 
     /// As `read(2)`: returns 0 when every process has closed its end.

@@ -133,6 +133,13 @@ impl Suspended {
         }
     }
 
+    /// Passes the size of our terminal on to the child's, and the signal that it has changed.
+    pub(crate) fn resize(&self) {
+        self.stdout.resize(io::stdout().as_fd());
+        self.stderr.resize(io::stderr().as_fd());
+        self.signal_group(Signal::WINCH);
+    }
+
     pub(crate) fn kill_group(&self) {
         self.signal_group(Signal::KILL);
     }

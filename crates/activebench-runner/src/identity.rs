@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, OsString};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -27,15 +28,22 @@ impl Identity {
     /// Looks up a user by name; `None` when there is no such user.
     pub fn of(name: &str) -> Option<Self> {
         let text = CString::new(name).ok()?;
-        // SAFETY: `text` is a C string; the result is copied immediately, before any other call could change it, and
-        // we have not started threads that look up users.
+        // Long enough for any entry: names, a home and a shell.
+        let mut texts = vec![0; 16 << 10];
+        let mut entry = MaybeUninit::<libc::passwd>::uninit();
+        let mut found = std::ptr::null_mut();
+        // SAFETY: `text` ends with a zero byte, `texts` has the given length, and both places outlive the call.
+        let failed = unsafe {
+            libc::getpwnam_r(text.as_ptr(), entry.as_mut_ptr(), texts.as_mut_ptr(), texts.len(), &raw mut found)
+        };
+        if failed != 0 || found.is_null() {
+            return None;
+        }
+        // SAFETY: the entry was found, so it is filled; its texts are in `texts`.
         let (uid, gid, home) = unsafe {
-            let entry = libc::getpwnam(text.as_ptr());
-            if entry.is_null() {
-                return None;
-            }
-            let home = OsString::from_vec(CStr::from_ptr((*entry).pw_dir).to_bytes().to_vec());
-            ((*entry).pw_uid, (*entry).pw_gid, PathBuf::from(home))
+            let entry = entry.assume_init();
+            let home = OsString::from_vec(CStr::from_ptr(entry.pw_dir).to_bytes().to_vec());
+            (entry.pw_uid, entry.pw_gid, PathBuf::from(home))
         };
         let mut groups = vec![0; 64];
         loop {
@@ -87,6 +95,28 @@ impl Identity {
         match files_are_of() == self.uid {
             true => Ok(()),
             false => Err(io::Error::other("the system keeps the former user's files")),
+        }
+    }
+}
+
+impl Identity {
+    /// Does a work with the user's rights to files, if this process is root's, and takes root's back. Call it while there
+    /// is one thread.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses it: the work is not done, or this process is good for nothing but to end.
+    pub fn with_files<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let groups = rustix::process::getgroups()?;
+        let groups: Vec<u32> = groups.into_iter().map(rustix::process::Gid::as_raw).collect();
+        // SAFETY: as above.
+        let (user, group) = (files_are_of(), unsafe { libc::setfsgid(u32::MAX).cast_unsigned() });
+        self.take_files()?;
+        let done = work();
+        set_files_of(user, group);
+        // SAFETY: a list with the given length.
+        match unsafe { libc::setgroups(groups.len(), groups.as_ptr()) } {
+            0 => Ok(done),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 }

@@ -76,10 +76,12 @@ pub struct RunOptions {
 pub trait Hooks {
     /// Receives bytes that the tool wrote, to be passed on at once.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// Called twice per second.
-    fn tick(&mut self, elapsed: Duration, live: Option<&LiveFigures>);
+    /// Called twice per second. `figures` asks the observer for the figures so far, which it may not answer.
+    fn tick(&mut self, elapsed: Duration, figures: &mut dyn FnMut() -> Option<LiveFigures>);
     /// Receives a message for the user.
     fn notice(&mut self, message: &str);
+    /// Called just before the user's terminal gets another job, because the run is suspended.
+    fn suspended(&mut self);
 }
 
 /// A run that has ended.
@@ -179,7 +181,11 @@ pub async fn run(
             _ = signals.interrupts.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Interrupted, hooks),
             _ = signals.terminations.recv() => stop(&child, &mut end, &mut kill_at, StopReason::Terminated, hooks),
             _ = signals.hangups.recv() => stop(&child, &mut end, &mut kill_at, StopReason::HungUp, hooks),
-            Some(()) = received(&mut signals.suspensions) => child.suspend_group(),
+            Some(()) = received(&mut signals.suspensions) => {
+                hooks.suspended();
+                child.suspend_group();
+            }
+            Some(()) = received(&mut signals.resizes) => child.resize(),
             () = sleep_until(timeout_at), if end.stopped_by_us.is_none() && status.is_none() => {
                 stop(&child, &mut end, &mut kill_at, StopReason::TimedOut, hooks);
             }
@@ -206,7 +212,7 @@ pub async fn run(
                     Some(StopCause::Signal(_)) | None => {}
                 }
                 was_stopped = cause.is_some();
-                hooks.tick(started.elapsed(), probe.live());
+                hooks.tick(started.elapsed(), &mut || probe.live());
             }
         }
     }
@@ -268,6 +274,8 @@ pub struct Signals {
     hangups: Signal,
     /// Without a terminal nobody lets us go on.
     suspensions: Option<Signal>,
+    /// The window of our terminal has another size; `None` without a terminal for output.
+    resizes: Option<Signal>,
 }
 
 impl Signals {
@@ -276,12 +284,14 @@ impl Signals {
     /// # Errors
     /// Returns an error if the kernel refuses a handler.
     pub fn listen() -> std::io::Result<Self> {
+        let writes_to_terminal = std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
         let suspension = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
         Ok(Self {
             interrupts: signal(SignalKind::interrupt())?,
             terminations: signal(SignalKind::terminate())?,
             hangups: signal(SignalKind::hangup())?,
             suspensions: std::io::stdin().is_terminal().then(|| signal(suspension)).transpose()?,
+            resizes: writes_to_terminal.then(|| signal(SignalKind::window_change())).transpose()?,
         })
     }
 }

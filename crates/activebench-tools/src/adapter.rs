@@ -11,6 +11,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
+use crate::pasted::Forms;
 use crate::program::Program;
 use crate::vetted::Vetted;
 
@@ -29,6 +30,9 @@ pub trait Adapter: Advisor {
     /// Reads the tool's output. Never fails: unreadable parts become notes, and every claim is stated in the output.
     /// `command` is the tool's own command line (without wrappers), `subject` the user's `--subject`.
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed;
+
+    /// Returns how the lines of its output look in a text of several outputs and other words.
+    fn forms(&self) -> &'static Forms;
 
     /// Finds the passes of the tool in the observed calls: one phase for each phase that a claim names and the command
     /// line asks for, with the window that the tool's clock covered. For a pass that is not found, returns a phase

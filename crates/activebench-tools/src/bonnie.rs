@@ -18,16 +18,18 @@ mod plan;
 mod progress;
 mod subject;
 mod table;
+mod texts;
 mod vetted;
 
 use activebench_model::activity::Activity;
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::pasted::Forms;
 use crate::program::{Packages, Program, VersionQuery};
 use crate::vetted::Vetted;
 
@@ -51,6 +53,10 @@ impl Advisor for Bonnie {
 
     fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
         advice::change(wanted, about)
+    }
+
+    fn sized(&self, argv: &[String], about: &Sizing<'_>) -> Resized {
+        advice::sized(argv, about)
     }
 
     fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {
@@ -82,6 +88,10 @@ impl Adapter for Bonnie {
 
     fn host_names(&self, output: &ToolOutput) -> Vec<String> {
         String::from_utf8_lossy(&output.stdout).lines().filter_map(csv::machine).map(str::to_owned).collect()
+    }
+
+    fn forms(&self) -> &'static Forms {
+        &texts::FORMS
     }
 
     fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {

@@ -48,16 +48,33 @@ pub fn executed(
 /// Returns every tool that the tree executed, in order. If a tool's arguments are unknown, the words that the
 /// command has for it are used, if any.
 pub fn invocations(command: &CommandLine, execs: &[Exec], links: &BTreeMap<String, String>) -> Vec<Invocation> {
-    let of_tool = |exec: &Exec| {
+    executions_of_tools(command, execs, links).map(|(_, tool)| tool).collect()
+}
+
+/// Returns the executions of tools that measured, each with the tool and its words.
+pub fn measuring<'a>(
+    command: &CommandLine,
+    execs: &'a [Exec],
+    links: &BTreeMap<String, String>,
+) -> Vec<(&'a Exec, Invocation)> {
+    executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own)).collect()
+}
+
+fn executions_of_tools<'a>(
+    command: &CommandLine,
+    execs: &'a [Exec],
+    links: &BTreeMap<String, String>,
+) -> impl Iterator<Item = (&'a Exec, Invocation)> {
+    let of_tool = |exec: &'a Exec| {
         let adapter = adapter_for_program(&exec.filename)
             .or_else(|| adapter_for_program(links.get(&exec.filename).map(String::as_str)?))?;
         let argv = match exec.arguments.is_empty() {
             true => behind_wrapper(&command.argv, adapter),
             false => exec.arguments.clone(),
         };
-        Some((adapter, CommandLine { argv, cwd: command.cwd.clone() }))
+        Some((exec, (adapter, CommandLine { argv, cwd: command.cwd.clone() })))
     };
-    execs.iter().filter_map(of_tool).collect()
+    execs.iter().filter_map(of_tool)
 }
 
 /// Finds a tool that ran under another name: its output identifies the tool, its arguments show which execution

@@ -10,10 +10,13 @@ mod command;
 mod engine;
 mod entries;
 mod filter;
+mod groups;
+mod job_lines;
 mod jobs;
 mod json;
 mod names;
 mod normal;
+mod normal_numbers;
 mod numbers;
 mod observed_calls;
 mod options;
@@ -25,16 +28,18 @@ mod report;
 mod subject;
 mod tasks;
 mod terse;
+mod texts;
 mod vetted;
 
 use activebench_model::activity::Activity;
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::pasted::Forms;
 use crate::program::{Packages, Program, VersionQuery};
 use crate::vetted::Vetted;
 use command::Command;
@@ -59,6 +64,10 @@ impl Advisor for Fio {
 
     fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
         advice::change(wanted, about)
+    }
+
+    fn sized(&self, argv: &[String], about: &Sizing<'_>) -> Resized {
+        advice::sized(argv, about)
     }
 
     fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
@@ -108,6 +117,10 @@ impl Adapter for Fio {
 
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
         output::parse(&Setup::new(&command.argv, &output.files), output, subject)
+    }
+
+    fn forms(&self) -> &'static Forms {
+        &texts::FORMS
     }
 
     fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {

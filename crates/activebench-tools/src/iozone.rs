@@ -6,6 +6,7 @@
 mod advice;
 mod catalogue;
 mod children;
+mod columns;
 mod files;
 mod messages;
 mod options;
@@ -16,18 +17,20 @@ mod plan;
 mod report;
 mod rows;
 mod subject;
+mod texts;
 mod throughput;
 mod vetted;
 mod window;
 
 use activebench_model::activity::Activity;
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::pasted::Forms;
 use crate::program::{Packages, Program, VersionQuery};
 use crate::vetted::Vetted;
 
@@ -52,6 +55,10 @@ impl Advisor for Iozone {
 
     fn change(&self, wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
         advice::change(wanted, about)
+    }
+
+    fn sized(&self, argv: &[String], about: &Sizing<'_>) -> Resized {
+        advice::sized(argv, about)
     }
 
     fn option_of_pauses(&self, argv: &[String]) -> Option<String> {
@@ -88,6 +95,10 @@ impl Adapter for Iozone {
 
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
         output::parse(&options::Options::parse(&command.argv), output, subject)
+    }
+
+    fn forms(&self) -> &'static Forms {
+        &texts::FORMS
     }
 
     fn phases(&self, command: &CommandLine, _output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {

@@ -12,6 +12,7 @@ pub mod fio;
 pub mod iozone;
 mod named_files;
 pub mod orion;
+mod pasted;
 mod program;
 mod registry;
 mod syncs;
@@ -20,6 +21,7 @@ mod words;
 
 pub use adapter::{Adapter, LoggedIo, OutputFilter, Plan, Replayed};
 pub use named_files::named_files;
+pub use pasted::{Forms, read_pasted};
 pub use program::{PackageManager, Packages, Program, VersionQuery};
 pub use registry::{
     ADAPTERS, ENGINE, adapter_by_name, adapter_for_output, adapter_for_program, advisor_of, engine_path, phases_of,

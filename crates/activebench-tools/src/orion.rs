@@ -17,18 +17,20 @@ mod points;
 mod settings;
 mod statements;
 mod text;
+mod texts;
 mod vetted;
 mod windows;
 mod words;
 
 use activebench_model::activity::Activity;
-use activebench_model::advice::{Advisor, Change, Circumstances, Improvement};
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 
 use crate::adapter::{Adapter, OutputFilter, Plan, Replayed};
+use crate::pasted::Forms;
 use crate::program::{Packages, Program};
 use crate::vetted::Vetted;
 use document::Document;
@@ -60,6 +62,10 @@ impl Advisor for Orion {
         advice::change(wanted, about)
     }
 
+    fn sized(&self, argv: &[String], _about: &Sizing<'_>) -> Resized {
+        Resized { argv: argv.to_vec(), makes: Vec::new() }
+    }
+
     fn option_of_pauses(&self, _argv: &[String]) -> Option<String> {
         None
     }
@@ -84,6 +90,10 @@ impl Adapter for Orion {
 
     fn parse(&self, command: &CommandLine, output: &ToolOutput, subject: Option<Subject>) -> Parsed {
         claims::parsed(&Document::read(command, output), subject)
+    }
+
+    fn forms(&self) -> &'static Forms {
+        &texts::FORMS
     }
 
     fn phases(&self, command: &CommandLine, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {

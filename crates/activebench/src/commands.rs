@@ -3,13 +3,16 @@
 mod accept;
 mod bundle;
 mod ceiling;
+mod check;
 mod compare;
+mod completions;
 mod detectors;
 mod doctor;
 mod explain;
 mod hidden;
 mod history;
 mod parse;
+mod prune;
 mod recheck;
 mod replicate;
 mod report;
@@ -76,6 +79,7 @@ macro_rules! subcommands {
 // In the order of the help.
 subcommands! {
     Verify(verify::Verify),
+    Check(check::CheckFolder),
     Recheck(recheck::Recheck),
     Report(report::Report),
     Compare(compare::CompareRuns),
@@ -84,10 +88,12 @@ subcommands! {
     History(history::History),
     Replicate(replicate::Replicate),
     Show(show::Show),
+    Prune(prune::Prune),
     Bundle(bundle::Bundle),
     VerifyBundle(verify_bundle::VerifyBundle),
     Parse(parse::Parse),
     Detectors(detectors::Detectors),
     Explain(explain::Explain),
     Doctor(doctor::Doctor),
+    Completions(completions::Completions),
 }

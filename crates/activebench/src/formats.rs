@@ -38,6 +38,8 @@ impl FormatRequest {
         is_binary: impl Fn(&str) -> bool,
     ) -> Result<Self, String> {
         let (format, file) = match text.split_once('=') {
+            // As in other tools, a dash is standard output.
+            Some((format, "-")) => (format, None),
             Some((format, file)) => (format, Some(PathBuf::from(file))),
             None => (text, None),
         };

@@ -9,19 +9,24 @@ mod arguments;
 mod commands;
 mod formats;
 mod output;
+mod settings;
 
 use activebench_engine::{interruption, recording, say};
 use activebench_probe::service;
 use activebench_runner::stub;
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
+use crate::arguments::Colour;
 use crate::commands::{Command, Rights, Subcommand};
+use crate::settings::Settings;
 
-/// Runs a disk benchmark, observes with eBPF what the kernel really did for it, and reports
-/// for every figure that the benchmark printed whether it is true, what it really
-/// measures, and what the honest figure is.
+/// Run a disk benchmark, observe with eBPF what the kernel really did for it, and report whether its figures are true.
+///
+/// For every figure that the benchmark printed, the report says whether it is true, what it really measures, and what
+/// the honest figure is.
 #[derive(Parser, Debug)]
-#[command(name = "activebench", version, about, long_about, max_term_width = 100)]
+#[command(name = "activebench", version, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
     activebench verify -- iozone -i0 -s1g\n  \
     activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
@@ -36,6 +41,10 @@ use crate::commands::{Command, Rights, Subcommand};
     4 the benchmark failed, 5 observation not possible, 6 a bundle does not verify,\n\
     70 a bug of activebench, 130 interrupted.")]
 struct Cli {
+    /// Colours on standard output.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, hide_short_help = true)]
+    #[arg(env = "ACTIVEBENCH_COLOR", hide_env_values = true)]
+    color: Colour,
     #[command(subcommand)]
     command: Command,
 }
@@ -55,7 +64,8 @@ fn main() {
     if words.first().is_some_and(|word| word == recording::SALVAGE) {
         std::process::exit(recording::salvage(&words[1..]));
     }
-    let command = Cli::parse().command;
+    let Cli { color, command } = parsed();
+    output::choose_colour(color);
     let prepared = match command.rights() {
         Rights::User => recording::give_up_root(None),
         Rights::Root => recording::take_users_files(None),
@@ -68,10 +78,27 @@ fn main() {
     std::process::exit(code);
 }
 
+/// Returns the command line, completed by the environment and the file of settings. Ends the process if there is none:
+/// with the help, the version, or what is wrong.
+fn parsed() -> Cli {
+    let command = Cli::command();
+    let settings = Settings::read(&command).unwrap_or_else(|failure| {
+        // Whoever asks for help gets it, whatever the file says.
+        if let Err(error) = command.clone().try_get_matches()
+            && matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+        {
+            error.exit();
+        }
+        say!("{}", failure.shown());
+        std::process::exit(failure.code as i32);
+    });
+    settings.say_refused();
+    let matches = settings.applied(command).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -3,15 +3,17 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
+use activebench_engine::terminal::is_ascii_only;
 use activebench_model::report::JudgedRun;
 use activebench_record::RunReader;
 use activebench_report::document::Document;
-use activebench_report::{Style, document_formats, format_by_name};
+use activebench_report::{Detail, Style, document_formats, format_by_name};
 use anyhow::{Context, anyhow};
 
-use crate::arguments::Output;
+use crate::arguments::{Colour, Output};
 use crate::formats;
 use crate::formats::FormatRequest;
 
@@ -20,12 +22,33 @@ pub(crate) fn report_owns_stdout(formats: &[FormatRequest]) -> bool {
     formats.iter().any(|request| request.file.is_none() && request.format != "text")
 }
 
+/// What the command line says about colours.
+static COLOUR: OnceLock<Colour> = OnceLock::new();
+
+/// Decides about the colours on standard output, once.
+pub(crate) fn choose_colour(colour: Colour) {
+    COLOUR.get_or_init(|| colour);
+}
+
 /// Style of a report on standard output.
-pub(crate) fn terminal_style() -> Style {
+pub(crate) fn terminal_style(detail: Detail) -> Style {
     let terminal = std::io::stdout().is_terminal();
-    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let width = if terminal { terminal_width() } else { None };
-    Style { colour, width }
+    let colour = match COLOUR.get().copied().unwrap_or_default() {
+        Colour::Auto => colour(terminal, |name| std::env::var(name).ok()),
+        Colour::Always => true,
+        Colour::Never => false,
+    };
+    Style { colour, width, detail, ascii: is_ascii_only() }
+}
+
+/// Returns `true` if colours are shown, by the conventions of no-color.org and bixense.com/clicolors.
+fn colour(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return false;
+    }
+    is_set("CLICOLOR_FORCE") || terminal && variable("TERM").as_deref() != Some("dumb")
 }
 
 fn terminal_width() -> Option<u16> {
@@ -35,7 +58,24 @@ fn terminal_width() -> Option<u16> {
 
 /// Writes the reports of a run that the user asked for; by default one as text to standard output.
 pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output) -> Result<(), Failure> {
-    deliver(&output.formats, |request, style, out| formats::write(request, judged, reader, style, out))
+    annotate(judged);
+    let detail = if output.verbose { Detail::Long } else { Detail::Glance };
+    deliver_in(&output.formats, detail, |request, style, out| formats::write(request, judged, reader, style, out))
+}
+
+/// Under GitHub Actions, annotates the workflow and adds the report to the summary of the step. That these cannot be
+/// written changes nothing about the run.
+fn annotate(judged: &JudgedRun) {
+    if std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+        return;
+    }
+    let _ = io::stderr().write_all(activebench_report::github::annotations(judged).as_bytes());
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
+    let summary = format_by_name("markdown").map(|format| format.render(judged, Style::default())).unwrap_or_default();
+    let file = File::options().append(true).create(true).open(&path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(summary.as_bytes())) {
+        activebench_engine::say!("cannot add the report to the summary {}: {error}", Path::new(&path).display());
+    }
 }
 
 /// Writes the reports that the user asked for; by default one as text to standard output. `write` refuses an unknown
@@ -44,9 +84,18 @@ pub(crate) fn deliver(
     formats: &[FormatRequest],
     write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
 ) -> Result<(), Failure> {
-    let to_stdout = |request: &FormatRequest| {
+    deliver_in(formats, Detail::Long, write)
+}
+
+/// As [`deliver`], with this much detail where no format is named.
+fn deliver_in(
+    formats: &[FormatRequest],
+    detail: Detail,
+    write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
+) -> Result<(), Failure> {
+    let to_stdout = |request: &FormatRequest, detail: Detail| {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let written = write(request, terminal_style(), &mut out).and_then(|()| Ok(out.flush()?));
+        let written = write(request, terminal_style(detail), &mut out).and_then(|()| Ok(out.flush()?));
         match written {
             // The consumer closed standard output: the reports are in the run directory.
             Err(error) if is_broken_pipe(&error) => Ok(()),
@@ -60,14 +109,15 @@ pub(crate) fn deliver(
     };
     for request in formats {
         match &request.file {
-            None => to_stdout(request)?,
+            // Whoever names the format wants all of it.
+            None => to_stdout(request, Detail::Long)?,
             Some(path) => to_file(request, path)
                 .with_context(|| format!("cannot write {} to {}", request.format, path.display()))
                 .or_exit(ExitCode::Usage)?,
         }
     }
     match formats.is_empty() {
-        true => to_stdout(&FormatRequest { format: "text".to_owned(), file: None }),
+        true => to_stdout(&FormatRequest { format: "text".to_owned(), file: None }, detail),
         false => Ok(()),
     }
 }
@@ -90,6 +140,22 @@ impl Write for OnFirstWrite<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), File::flush)
     }
+}
+
+/// Refuses, before anything runs, a file that cannot be written afterwards. What exists is left as it is.
+pub(crate) fn destinations_can_be_written(formats: &[FormatRequest]) -> Result<(), Failure> {
+    for path in formats.iter().filter_map(|request| request.file.as_deref()) {
+        let tried = match std::fs::metadata(path) {
+            // A pipe would see its end.
+            Ok(known) if !known.is_file() && !known.is_dir() => continue,
+            Ok(_) => File::options().append(true).open(path).map(drop),
+            Err(_) => File::options().write(true).create_new(true).open(path).and_then(|_| std::fs::remove_file(path)),
+        };
+        tried
+            .with_context(|| format!("cannot write {} (hint: nothing was run)", path.display()))
+            .or_exit(ExitCode::Usage)?;
+    }
+    Ok(())
 }
 
 /// Writes a document in the requested formats; by default one as text to standard output.
@@ -136,4 +202,42 @@ pub(crate) fn formats_exist(formats: &[FormatRequest], of: &str, known: &[&str])
         _ => format!("no report of {of} as {name} (hint: one of {})", known.join(", ")),
     };
     Err(Failure::new(ExitCode::Usage, anyhow!(hint)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_conventions() {
+        let set = |pairs: &'static [(&'static str, &'static str)]| {
+            move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        for (terminal, variables, expected) in [
+            (true, &[][..], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (true, &[("TERM", "dumb")], false),
+            (false, &[("CLICOLOR_FORCE", "1")], true),
+            (false, &[("CLICOLOR_FORCE", "0")], false),
+            (true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        ] {
+            assert_eq!(colour(terminal, set(variables)), expected, "{terminal}: {variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_destination_is_tried_and_left_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let request = |path: &Path| FormatRequest { format: "json".to_owned(), file: Some(path.to_owned()) };
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
+        std::fs::write(&old, "kept").expect("a file");
+        destinations_can_be_written(&[request(&new), request(&old)]).expect("both can be written");
+        assert!(!new.exists());
+        assert_eq!(std::fs::read(&old).expect("it is there"), b"kept");
+        for path in [folder.path().join("none/new"), folder.path().to_owned()] {
+            assert!(destinations_can_be_written(&[request(&path)]).is_err(), "{}", path.display());
+        }
+    }
 }

@@ -58,7 +58,7 @@ const ADDITIONS: [(&str, Added<'static>); 10] = [
         DECODE,
         Added::Before {
             start: "macro_rules! with_kernel_event",
-            end: "            KernelClass::Payload => $reduced,",
+            end: "            KernelClass::Payload | KernelClass::Output => $reduced,",
             text: "            KernelClass::NewName => {\n                \
                    type $event = activebench_model::event::NewNameEvent;\n                $kept\n            }",
         },

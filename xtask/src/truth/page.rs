@@ -74,6 +74,26 @@ pub(crate) fn drawn(outcomes: &Outcomes, command: &str, provenance: &str) -> Str
     section
 }
 
+/// Renders the runs of advised commands as a section of the page.
+pub(crate) fn advised(outcomes: &Outcomes, provenance: &str) -> String {
+    let mut section = format!(
+        "The command that the report of each lie advises, run in the same place after what disturbed it has ended. It \
+         holds when it is verified or qualified, and when its passes are those of the lie: the same directions, the same \
+         names, the same subjects.\n\n{}.\n\n`cargo xtask truth --advice`. Provenance: {provenance}.\n\n\
+         | case | outcome |\n| --- | --- |\n",
+        table::sum_of_advised(&Counts::of(outcomes.cases.iter()))
+    );
+    for case in &outcomes.cases {
+        let outcome = match case.outcome {
+            Outcome::Hit => "holds".to_owned(),
+            Outcome::Miss => format!("**does not hold**: {}", cell(&case.why)),
+            _ => cell(&case.why),
+        };
+        section.push_str(&format!("| {} `{}` | {outcome} |\n", case.code, case.name));
+    }
+    section
+}
+
 /// Returns the page with this text in this section; a new section is appended.
 pub(crate) fn with_section(page: &str, title: &str, text: &str) -> String {
     let heading = format!("\n## {title}\n");

@@ -191,6 +191,23 @@ pub(crate) fn render_drawn(outcomes: &Outcomes) -> String {
     format!("{}{}\n", named(outcomes), sum_of_drawn(&Counts::of(outcomes.cases.iter())))
 }
 
+/// Renders the runs of advised commands for a terminal: those that do not hold, and the counts.
+pub(crate) fn render_advised(outcomes: &Outcomes) -> String {
+    format!("{}{}\n", named(outcomes), sum_of_advised(&Counts::of(outcomes.cases.iter())))
+}
+
+/// Returns the counts of advised commands in a sentence.
+pub(crate) fn sum_of_advised(counts: &Counts) -> String {
+    format!(
+        "advised commands that hold and answer the same question: {} of {}; lies without an advised command: {}; \
+         broken: {}",
+        counts.hits,
+        counts.hits + counts.misses,
+        counts.not_run,
+        counts.broken
+    )
+}
+
 /// Returns the counts of drawn runs in a sentence, with the upper bounds of their shares.
 pub(crate) fn sum_of_drawn(counts: &Counts) -> String {
     let Counts { lies: _, hits, misses, twins, accused, off, differs, undecided, not_run, broken, silent } = *counts;

@@ -19,6 +19,7 @@
 //! * *tolerance*: what the parties agreed to add, taken as expanded already.
 
 use activebench_model::acceptance::{AcceptanceOutcome, Bound, DecisionRule, Uncertainty};
+use activebench_model::series::LEAST_RUNS;
 use activebench_model::units::{Quantity, Unit, significant};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::{Data, Distribution};
@@ -85,7 +86,7 @@ fn statistical(values: &[f64], unit: Unit) -> Option<(f64, String)> {
     let half_pi = std::f64::consts::FRAC_PI_2;
     let expanded = quantile * deviation * (half_pi / count as f64).sqrt();
     let basis = format!(
-        "Student's t of {count} runs ({}), taken as normally distributed; from 6 runs on without that",
+        "Student's t of {count} runs ({}), taken as normally distributed; from {LEAST_RUNS} runs on without that",
         significant(quantile)
     );
     Some((expanded, basis))
@@ -133,7 +134,7 @@ mod tests {
         let found = uncertainty(&values, Unit::BytesPerSec, 0.0, 0.0).expect("six values");
         // Median 101.5, smallest 90, largest 104.
         assert!(close(found.statistical.value, 11.5) && close(found.expanded.value, 11.5), "{found:?}");
-        assert!(found.statistical_basis.contains("96.87 %"), "{found:?}");
+        assert!(found.statistical_basis.contains("96.9 %"), "{found:?}");
     }
 
     #[test]

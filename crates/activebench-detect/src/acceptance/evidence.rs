@@ -11,6 +11,7 @@ use activebench_model::units::Quantity;
 
 use super::command::{Sizes, Word};
 use super::condition_detectors::rests_on;
+use super::depth::{self, Depth};
 use super::file::Benchmark;
 use super::identity::identities;
 use crate::compare::{honest_or_why, targets};
@@ -56,6 +57,8 @@ pub(super) struct Stated {
     pub(super) phase: String,
     pub(super) metric: Metric,
     pub(super) figure: FigureOfRun,
+    /// What is wrong with the queue depth of a rate; `None` if nothing is.
+    pub(super) depth: Option<Depth>,
 }
 
 /// The I/O of others at the device during a phase.
@@ -72,10 +75,12 @@ impl RunEvidence {
     pub fn of(number: u32, directory: &str, run_json_sha256: &str, run: &JudgedRun) -> Self {
         let manifest = &run.manifest;
         let stated = run.parsed.claims.iter().zip(&run.judged).map(|(claim, judged)| {
-            let honest = honest_or_why(claim, judged);
+            let honest =
+                honest_or_why(claim, judged).or_else(|why| depth::rate_at_unknown_depth(claim, judged).ok_or(why));
             Stated {
                 phase: claim.phase.clone(),
                 metric: claim.metric,
+                depth: depth::of_claim(run, claim),
                 figure: FigureOfRun {
                     run: directory.to_owned(),
                     claimed: Some(claim.value),

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use activebench_model::acceptance::{AcceptanceMark, Bound, DecisionRule, Parties, WrittenUnit};
+use activebench_model::acceptance::{AcceptanceMark, AgreedLimit, Bound, DecisionRule, Parties, WrittenUnit};
 use activebench_model::claim::{Metric, Subject};
 use activebench_model::run::{Choices, FailOn, ThresholdFile};
-use activebench_model::series::Until;
+use activebench_model::series::{LEAST_RUNS, Until};
 use activebench_model::units::Quantity;
 
 use super::command::{Sizes, Word};
 use super::document::Placed;
+use super::fault::Fault;
+use super::unit::{Target, Terms, Units};
 use crate::detectors::throttled_by_policy;
 use crate::thresholds::Thresholds;
 
@@ -22,8 +24,10 @@ pub const FORMAT: u32 = 1;
 pub struct AcceptanceFile {
     /// Who agreed.
     pub parties: Parties,
-    /// The tested storage.
-    pub target: Target,
+    /// What is agreed on for every unit.
+    pub terms: Terms,
+    /// The units under test.
+    pub units: Units,
     /// The suite, at least one.
     pub benchmarks: Vec<Benchmark>,
     /// The limits; none in a file that is still to be agreed on.
@@ -32,23 +36,9 @@ pub struct AcceptanceFile {
     pub conditions: Conditions,
     /// How figures near a limit are decided.
     pub decision: Decision,
-}
-
-/// The tested storage.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// A directory, or the node of a device.
-    pub path: Placed<String>,
-    /// `true` if it is a device.
-    pub is_device: bool,
-    /// `true` if a device may be written to.
-    pub destroy: bool,
-    /// By what the device must be known; `None` where nobody asks.
-    pub model: Option<String>,
-    /// The same.
-    pub serial: Option<String>,
-    /// The same.
-    pub firmware: Option<String>,
+    /// What nobody can have agreed on yet: names of a template, benchmarks without a limit. Stored runs can be judged
+    /// all the same.
+    pub unfinished: Vec<Fault>,
 }
 
 /// One command of the suite.
@@ -134,6 +124,15 @@ pub struct Decision {
 }
 
 impl AcceptanceFile {
+    /// The units that the file names; none if the command line does.
+    pub fn units_in_file(&self) -> &[Target] {
+        match &self.units {
+            Units::One(unit) => std::slice::from_ref(unit),
+            Units::Several(units) => units,
+            Units::Open => &[],
+        }
+    }
+
     /// The benchmark of a name.
     pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
         self.benchmarks.iter().find(|benchmark| benchmark.name.value == name)
@@ -195,13 +194,28 @@ impl Benchmark {
     }
 }
 
+impl Limit {
+    /// Returns the limit without its places in the file.
+    pub(super) fn agreed(&self) -> AgreedLimit {
+        AgreedLimit {
+            benchmark: self.benchmark.value.clone(),
+            phase: self.phase.value.clone(),
+            metric: self.metric.value,
+            bound: self.bound,
+            limit: self.limit,
+            as_written: self.as_written.clone(),
+            unit: self.unit.clone(),
+        }
+    }
+}
+
 impl Repetition {
     /// Least runs that fulfil it.
     pub fn least(self) -> u32 {
         match self {
             Repetition::Runs(runs) => runs,
-            // Fewer have no interval, and fewer rounds no window.
-            Repetition::Until { until: Until::MedianWithin { .. }, .. } => 6,
+            // Fewer rounds are no window.
+            Repetition::Until { until: Until::MedianWithin { .. }, .. } => LEAST_RUNS,
             Repetition::Until { until: Until::SteadyState, .. } => 5,
         }
     }
@@ -288,7 +302,7 @@ conditional_pass = "reject"
     fn a_whole_file_is_read() {
         let file = AcceptanceFile::parse("offer.toml", WHOLE).unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!(file.parties.date.as_deref(), Some("2026-11-22"));
-        assert_eq!(file.target.model.as_deref(), Some("EXAMPLE 1"));
+        assert_eq!(file.units_in_file()[0].model.as_deref(), Some("EXAMPLE 1"));
         let repetitions: Vec<Repetition> = file.benchmarks.iter().map(|benchmark| benchmark.repetition).collect();
         assert_eq!(
             repetitions,

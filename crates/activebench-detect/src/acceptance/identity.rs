@@ -4,7 +4,7 @@ use activebench_model::acceptance::{ConditionState, DeviceIdentity};
 use activebench_model::hardware::Link;
 use activebench_model::host::{self, Layer};
 
-use super::file::Target;
+use super::unit::Target;
 
 /// The devices below a target, from the top down, without partitions.
 pub fn identities(target: &host::Target, links: &[Link]) -> Vec<DeviceIdentity> {

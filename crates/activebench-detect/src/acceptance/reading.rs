@@ -13,7 +13,9 @@ use super::command::{Word, quantity, written_quantity};
 use super::condition_detectors::WHOLE;
 use super::document::{Faulty, Fields, Placed, alike, listed};
 use super::fault::{Fault, Faults};
-use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition, Target};
+use super::file::{AcceptanceFile, Benchmark, Conditions, Decision, FORMAT, Limit, Repetition};
+use super::parties::is_placeholder;
+use super::unit::{self, Terms, Units};
 use crate::registry;
 
 /// Runs of a benchmark that does not say how many.
@@ -21,7 +23,7 @@ const DEFAULT_RUNS: u32 = 5;
 /// Most runs of a benchmark.
 const MOST_RUNS: u32 = 1_000;
 /// Most characters of a benchmark's name, which is a folder's too.
-const NAME_MOST: usize = 64;
+pub(super) const NAME_MOST: usize = 64;
 
 impl AcceptanceFile {
     /// Reads a file. `name` is the user's name for it.
@@ -29,26 +31,34 @@ impl AcceptanceFile {
     /// # Errors
     /// Everything that is wrong with it, as far as it could be read.
     pub fn parse(name: &str, text: &str) -> Result<Self, Faults> {
-        let (document, broken) = DeTable::parse_recoverable(text);
-        if !broken.is_empty() {
-            let fault = |error: toml::de::Error| {
-                Fault::new(
-                    error.span().unwrap_or(0..0),
-                    error.message().to_owned(),
-                    "this is not TOML: https://toml.io",
-                )
-            };
-            return Err(Faults::new(name, text, broken.into_iter().map(fault).collect()));
-        }
-        let faulty = Faulty::default();
-        let fields = Fields::new("the file", document.get_ref(), 0..0, &faulty);
-        let file = read(&fields, &faulty);
-        fields.finish();
-        let faults = faulty.into_inner();
-        match file {
-            Some(file) if faults.is_empty() => Ok(file),
-            _ => Err(Faults::new(name, text, faults)),
-        }
+        document(name, text, read)
+    }
+}
+
+/// Reads a TOML document.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn document<T>(
+    name: &str,
+    text: &str,
+    read: impl FnOnce(&Fields<'_>, &Faulty) -> Option<T>,
+) -> Result<T, Faults> {
+    let (document, broken) = DeTable::parse_recoverable(text);
+    if !broken.is_empty() {
+        let fault = |error: toml::de::Error| {
+            Fault::new(error.span().unwrap_or(0..0), error.message().to_owned(), "this is not TOML: https://toml.io")
+        };
+        return Err(Faults::new(name, text, broken.into_iter().map(fault).collect()));
+    }
+    let faulty = Faulty::default();
+    let fields = Fields::new("the file", document.get_ref(), 0..0, &faulty);
+    let content = read(&fields, &faulty);
+    fields.finish();
+    let faults = faulty.into_inner();
+    match content {
+        Some(content) if faults.is_empty() => Ok(content),
+        _ => Err(Faults::new(name, text, faults)),
     }
 }
 
@@ -65,22 +75,44 @@ fn read(fields: &Fields<'_>, faulty: &Faulty) -> Option<AcceptanceFile> {
         section
     };
     let parties = section("parties", "[parties]").and_then(parties);
-    let target = section("target", "[target]").and_then(|fields| target(fields, faulty));
+    let target = match fields.table("target", "[target]") {
+        Some(fields) => unit::target(fields, faulty),
+        None => Some((Terms::default(), None)),
+    };
+    let units = unit::units(fields, target.as_ref().map_or(&Terms::default(), |(terms, _)| terms), faulty);
     let benchmarks = benchmarks(fields, faulty);
     let limits = limits(fields, &benchmarks, faulty);
     let conditions = conditions(fields.table("conditions", "[conditions]"), faulty);
     let decision = section("decision", "[decision]").and_then(decision);
-    let target = target?;
     for benchmark in &benchmarks {
-        if target.is_device && !benchmark.names_target() {
-            let hint = "write `{target}` where the tool takes the device";
-            faulty.add(&benchmark.command_span, "the command never names the device", hint);
-        }
         let is_guarded = decision.is_some_and(|decision| decision.rule == DecisionRule::GuardBand)
             && limits.iter().any(|limit| limit.benchmark.value == benchmark.name.value);
         enough_runs(benchmark, &conditions, is_guarded, faulty);
     }
-    Some(AcceptanceFile { parties: parties?, target, benchmarks, limits, conditions, decision: decision? })
+    let (terms, one) = target?;
+    let units = match (one, units) {
+        (Some(one), units) if !units.is_empty() => {
+            let hint = "leave its `path` or `device` out: what else [target] says holds for each unit";
+            faulty.add(&one.path.span, "[target] names a unit, and so does [[unit]]", hint);
+            return None;
+        }
+        (Some(one), _) => Units::One(Box::new(one)),
+        (None, units) if units.is_empty() => Units::Open,
+        (None, units) => Units::Several(units),
+    };
+    let (parties, mut unfinished) = parties?;
+    let has_limit = |name: &str| limits.iter().any(|limit| limit.benchmark.value == name);
+    for benchmark in benchmarks.iter().filter(|benchmark| !has_limit(&benchmark.name.value)) {
+        let message = format!("the benchmark {:?} has no limit: nothing of it would be judged", benchmark.name.value);
+        let hint = format!("write a section [[limit]] with `benchmark = {:?}`, or leave it out", benchmark.name.value);
+        unfinished.push(Fault::new(benchmark.name.span.clone(), message, hint));
+    }
+    let decision = decision?;
+    let file = AcceptanceFile { parties, terms, units, benchmarks, limits, conditions, decision, unfinished };
+    for fault in file.units_in_file().iter().filter_map(|unit| file.objection(unit)) {
+        faulty.add(&fault.span, fault.message, fault.hint);
+    }
+    Some(file)
 }
 
 /// Reports a suite that can never be judged, before it is run.
@@ -113,49 +145,20 @@ fn enough_runs(benchmark: &Benchmark, conditions: &Conditions, is_guarded: bool,
     }
 }
 
-fn parties(fields: Fields<'_>) -> Option<Parties> {
+fn parties(fields: Fields<'_>) -> Option<(Parties, Vec<Fault>)> {
     let buyer = fields.required("buyer", "who decides on the device");
     let vendor = fields.required("vendor", "who offers it");
+    let named = [("buyer", &buyer, "who decides on the device"), ("vendor", &vendor, "who offers it")];
+    let unfinished = named.into_iter().filter_map(|(field, name, hint)| {
+        let name = name.as_ref().filter(|name| is_placeholder(&name.value))?;
+        let message = format!("{:?} is a placeholder, not a party", name.value);
+        Some(Fault::new(name.span.clone(), message, format!("write as `{field}` {hint}")))
+    });
+    let unfinished = unfinished.collect();
     let reference = fields.text("reference", "contract, offer or order").map(|text| text.value);
     let date = fields.text_or_date("date", "write it as 2026-11-22");
     fields.finish();
-    Some(Parties { buyer: buyer?.value, vendor: vendor?.value, reference, date })
-}
-
-fn target(fields: Fields<'_>, faulty: &Faulty) -> Option<Target> {
-    const HINT: &str = "a directory as `path = \"/mnt/bench\"`, or a device as `device = \"/dev/nvme0n1\"`";
-    let path = fields.text("path", HINT);
-    let device = fields.text("device", HINT);
-    let destroy = fields.flag("destroy").unwrap_or(false);
-    let mut identity = [None, None, None];
-    if let Some(expected) = fields.table("identity", "[target.identity]") {
-        let hint = "as `activebench accept --init TARGET` writes it";
-        identity = ["model", "serial", "firmware"].map(|field| expected.text(field, hint).map(|text| text.value));
-        expected.finish();
-    }
-    let span = fields.span.clone();
-    fields.finish();
-    let (path, is_device) = match (path, device) {
-        (Some(path), None) => (path, false),
-        (None, Some(device)) => (device, true),
-        (Some(path), Some(_)) => {
-            faulty.add(&path.span, "[target] has both `path` and `device`", HINT);
-            return None;
-        }
-        (None, None) => {
-            faulty.add(&span, "[target] has no `path` and no `device`", HINT);
-            return None;
-        }
-    };
-    if !path.value.starts_with('/') {
-        faulty.add(&path.span, "the target is not a path from the root on", "begin it with `/`");
-    }
-    if destroy && !is_device {
-        let hint = "leave it out: files are made and removed as the benchmarks say";
-        faulty.add(&path.span, "`destroy` is for a device, the target is a directory", hint);
-    }
-    let [model, serial, firmware] = identity;
-    Some(Target { path, is_device, destroy, model, serial, firmware })
+    Some((Parties { buyer: buyer?.value, vendor: vendor?.value, reference, date }, unfinished))
 }
 
 fn benchmarks(fields: &Fields<'_>, faulty: &Faulty) -> Vec<Benchmark> {

@@ -7,6 +7,7 @@ use activebench_model::finding::{Outcome, Severity};
 use activebench_model::series::{ClaimOfRun, RunOfSeries, SeriesManifest};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 
+use super::depth::Depth;
 use super::evidence::{PhaseEvidence, Stated};
 use super::*;
 use crate::thresholds::Thresholds;
@@ -86,6 +87,7 @@ fn run(number: u32, honest: Option<f64>) -> RunEvidence {
         figures: vec![Stated {
             phase: "read".to_owned(),
             metric: Metric::Throughput,
+            depth: None,
             figure: FigureOfRun {
                 run: directory,
                 claimed: Some(Quantity::bytes_per_sec(1e9)),
@@ -109,7 +111,7 @@ fn run(number: u32, honest: Option<f64>) -> RunEvidence {
 fn recorded(figures: [f64; 6]) -> Recorded {
     let findings = ["AB702", "AB705"].map(|code| finding(code, Some("read"), Outcome::Silent));
     let runs = (1..).zip(figures).map(|(number, figure)| run(number, Some(figure))).collect();
-    Recorded { runs, findings: findings.to_vec(), incomplete: Vec::new() }
+    Recorded { runs, findings: findings.to_vec(), steadiness: Vec::new(), incomplete: Vec::new() }
 }
 
 fn judged(file: &AcceptanceFile, recorded: Recorded) -> Acceptance {
@@ -119,7 +121,7 @@ fn judged(file: &AcceptanceFile, recorded: Recorded) -> Acceptance {
         notes: Vec::new(),
         recheck: Vec::new(),
     };
-    judge(file, &[recorded], setting)
+    judge(file, &file.units_in_file()[0], &[recorded], setting)
 }
 
 /// Median 150 of 140 to 160: U = 10.
@@ -168,20 +170,23 @@ fn evidence_that_is_not_whole_is_not_judged() {
         (|suite| suite.runs.truncate(5), "5 runs were recorded, and 6 runs were agreed on"),
         (|suite| suite.runs.clear(), "0 runs were recorded"),
         (|suite| suite.incomplete.push("interrupted".to_owned()), "interrupted"),
-        (|suite| suite.findings.clear(), "`steady_state` is not known"),
-        (|suite| suite.findings[1].outcome = Outcome::Undecided, "`reproducible` is not known"),
+        (|suite| suite.findings.clear(), "whether reads was steady is not known"),
+        (
+            |suite| suite.findings[1].outcome = Outcome::Undecided,
+            "whether reads reproduces is not known: what was found",
+        ),
         (
             |suite| suite.runs[0].findings.push(finding("AB601", Some("read"), Outcome::Undecided)),
-            "`foreign_io_at_most` is not known: run 1: AB601",
+            "how much other programs moved at the device in run 1 of reads is not known: what was found",
         ),
         (
             |suite| suite.runs[0].findings.push(finding("AB601", Some("read"), Outcome::Fires)),
-            "`foreign_io_at_most` is not met: run 1: AB601",
+            "other programs used the device in run 1 of reads: what was found",
         ),
-        (|suite| suite.runs[5].findings.retain(|found| found.code != "AB505"), "`no_throttling` is not known: run 6"),
+        (|suite| suite.runs[5].findings.retain(|found| found.code != "AB505"), "run 6: AB505 has no answer"),
         (
             |suite| suite.runs[1].findings.push(finding("AB902", None, Outcome::Fires)),
-            "`probes_complete` is not met: run 2: AB902",
+            "the observation of run 2 of reads is incomplete: what was found",
         ),
     ];
     for (change, why) in changes {
@@ -347,7 +352,7 @@ fn a_run_is_of_a_command_with_the_sizes_of_its_machine() {
 }
 
 /// Runs whose rates these are, as a series judges them.
-fn series_of(file: &AcceptanceFile, rates: [f64; 6]) -> Vec<Finding> {
+fn series_of(file: &AcceptanceFile, rates: [f64; 6]) -> (Vec<Finding>, Vec<Steadiness>) {
     let claim = |rate| ClaimOfRun {
         phase: "read".to_owned(),
         metric: Metric::Throughput,
@@ -375,7 +380,8 @@ fn series_of(file: &AcceptanceFile, rates: [f64; 6]) -> Vec<Finding> {
         preconditioning: None,
         incomplete: Vec::new(),
     };
-    crate::series::judge(manifest, String::new(), runs.collect(), &thresholds).findings
+    let judged = crate::series::judge(manifest, String::new(), runs.collect(), &thresholds);
+    (judged.findings, judged.steadiness)
 }
 
 #[test]
@@ -385,7 +391,8 @@ fn suppressed_detectors_of_the_series_still_break_their_conditions() {
     for (rates, expected) in
         [([100.0; 6], ConditionState::Met), ([100.0, 140.0, 180.0, 220.0, 260.0, 300.0], ConditionState::NotMet)]
     {
-        let suite = Recorded { findings: series_of(&file, rates), ..recorded(rates) };
+        let (findings, steadiness) = series_of(&file, rates);
+        let suite = Recorded { findings, steadiness, ..recorded(rates) };
         let found = judged(&file, suite);
         for name in ["steady_state", "reproducible"] {
             let condition = found.benchmarks[0].conditions.iter().find(|one| one.name == name).expect("it is listed");
@@ -406,4 +413,81 @@ fn a_certain_fail_decides_whatever_else_is_open() {
     assert_eq!(found.outcome, AcceptanceOutcome::Fail);
     let none = AcceptanceFile { limits: Vec::new(), ..usual() };
     assert_eq!(judged(&none, recorded(STEADY)).exit_code, 3);
+}
+
+#[test]
+fn a_limit_that_is_not_judged_says_why_in_one_plain_sentence() {
+    let file = usual();
+    let rates = [100.0, 100.0, 150.0, 200.0, 110.0, 120.0];
+    let (findings, steadiness) = series_of(&file, rates);
+    let found = judged(&file, Recorded { findings, steadiness, ..recorded(rates) });
+    let why = "reads was not steady: the last five runs differ by 73.5 %, 20 % allowed";
+    assert_eq!(found.limits[0].because, why);
+    assert_eq!(found.because, format!("no limit could be judged: {why}"));
+    let conditions = &found.benchmarks[0].conditions;
+    let reproducible = conditions.iter().find(|one| one.name == "reproducible").and_then(|one| one.why.as_deref());
+    assert_eq!(reproducible, Some("reads did not reproduce: its runs differ by 87.0 % of their median, 5 % allowed"));
+    assert!(conditions.iter().all(|one| one.why.is_some() == (one.state == ConditionState::NotMet)), "{conditions:#?}");
+    // A message of several sentences is cut after the first.
+    let mut suite = recorded(STEADY);
+    let said =
+        Finding { message: "It was limited. It waited.".into(), ..finding("AB505", Some("read"), Outcome::Fires) };
+    suite.runs[0].findings.push(said);
+    let found = judged(&file, suite);
+    assert_eq!(found.limits[0].because, "a control group limited run 1 of reads: It was limited");
+}
+
+#[test]
+fn a_depth_that_was_not_reached_is_a_warning_on_a_rate() {
+    let mut suite = recorded(STEADY);
+    let missed = |is_known| Some(Depth { is_known, message: "The disk had 1.2 on average.".to_owned() });
+    suite.runs[0].figures[0].depth = missed(true);
+    suite.runs[1].figures[0].depth = missed(false);
+    let found = judged(&usual(), suite);
+    assert_eq!(found.outcome, AcceptanceOutcome::Pass);
+    let [reached, known] = &found.limits[0].warnings[..] else { panic!("{:?}", found.limits[0].warnings) };
+    assert!(
+        reached.starts_with("the queue depth was not reached in 1 of 6 runs") && reached.contains("1.2"),
+        "{reached}"
+    );
+    assert!(known.starts_with("whether the queue depth was reached in 1 of 6 runs is not known"), "{known}");
+}
+
+#[test]
+fn one_agreement_is_for_the_units_that_it_names_or_for_any() {
+    let target = "[target]\npath = \"/mnt\"\n";
+    assert!(matches!(usual().units, Units::One(_)));
+    let open = file(target, "");
+    assert_eq!(open.units, Units::Open);
+    let terms = file("path = \"/mnt\"", "destroy = true\n[target.identity]\nmodel = \"M\"");
+    let unit = Target::named("/dev/sdb", true, &terms.terms);
+    assert_eq!((unit.destroy, unit.model.as_deref(), unit.is_in_file()), (true, Some("M"), false));
+    assert!(!Target::named("/mnt", false, &terms.terms).destroy, "a directory is not destroyed");
+    // The command never names a device.
+    assert!(terms.objection(&unit).is_some_and(|fault| fault.message.contains("never names the device")));
+
+    let several = "[[unit]]\npath = \"/mnt/a/x\"\nserial = \"1\"\n[[unit]]\npath = \"/mnt/b/x\"\n[[unit]]\npath = \"/mnt/.b y\"\n";
+    let listed = file(target, several);
+    assert_eq!(listed.units_in_file()[0].serial.as_deref(), Some("1"));
+    assert_eq!(folders(listed.units_in_file()), ["x", "x-2", "b_y"]);
+    assert_eq!(open.units_of("disks.toml", several).expect("units").len(), 3);
+
+    let fault = |from: &str, to: &str| {
+        AcceptanceFile::parse("offer.toml", &FILE.replace(from, to)).expect_err("it is broken").to_string()
+    };
+    for (to, why) in [
+        ("[target.identity]\nserial = \"S\"\n", "a serial number is that of one unit"),
+        ("[[unit]]\npath = \"mnt\"\n", "not a path from the root on"),
+        ("[[unit]]\nserial = \"S\"\n", "[[unit]] has no `path` or `device`"),
+        ("[[unit]]\npath = \"/mnt\"\n[[unit]]\npath = \"/mnt\"\n", "two units are \"/mnt\""),
+        ("[[unit]]\npath = \"/mnt\"\n[target]\ndestroy = true\n", "this unit is a directory"),
+        ("[[unit]]\npath = \"/mnt\"\n[target]\npath = \"/mnt\"\n", "and so does [[unit]]"),
+        ("[[unit]]\ndevice = \"/dev/sdb\"\n", "never names the device"),
+        ("[[unit]]\npath = \"/mnt\"\nsize = \"1\"\n", "no field `size`"),
+    ] {
+        let found = fault(target, to);
+        assert!(found.contains(why), "{to}: {found}");
+    }
+    let without = open.units_of("disks.toml", "format = 1\n").expect_err("it has no unit").to_string();
+    assert!(without.contains("disks.toml") && without.contains("no `unit`"), "{without}");
 }

@@ -5,25 +5,63 @@
 
 use std::ops::Range;
 
-use activebench_model::advice::{Advisor, Change, Circumstances};
+use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Sizing};
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::finding::{Finding, Outcome, Severity};
-use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
+use activebench_model::output::ToolFile;
+use activebench_model::phase::{Direction, Pattern, Phase};
+use activebench_model::remedy::{Advised, Applied, Beside, Left, Side, SideBySide};
 use activebench_model::report::JudgedRun;
-use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
+use activebench_model::units::Unit;
+use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
+use super::far_figure;
+use crate::detector::Detector;
 use crate::registry::DETECTORS;
 
-/// The command of a run with what its findings (warnings and failures) ask for.
-pub fn remedied(run: &JudgedRun, advisor: &dyn Advisor) -> Remedied {
-    let argv = &run.manifest.command.argv;
-    let mut result = Remedied { argv: argv.clone(), ..Remedied::default() };
+/// Wanted time of a pass, in seconds: long enough that one disturbance does not decide, short enough to be done.
+const SECONDS: f64 = 10.0;
+/// Most bytes of the files where the size of the storage is unknown.
+const MOST_BYTES: u64 = 32 << 30;
+
+/// What a command line asks for, as its adapter reads it.
+#[derive(Debug)]
+pub struct Planned {
+    /// The passes.
+    pub phases: Vec<Phase>,
+    /// Codes of the detectors that warn of the command line itself.
+    pub warned: Vec<String>,
+}
+
+/// Returns the command to run instead, derived once from all findings (warnings and failures). `files` are those from
+/// which the tool read its work. `plan` reads a command line of the tool: what is advised asks for the same passes, and
+/// nothing is wrong with it.
+///
+/// # Errors
+/// Returns the reason, in one sentence, where there is no such command.
+pub fn advised(
+    run: &JudgedRun,
+    advisor: &dyn Advisor,
+    files: &[ToolFile],
+    plan: &dyn Fn(&[String]) -> Planned,
+) -> Result<Advised, String> {
     let weighs = |finding: &&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
-    let fired =
-        DETECTORS.iter().filter(|detector| run.findings.iter().filter(weighs).any(|finding| detector.made(finding)));
-    let place = place_of(run);
+    let fired: Vec<_> = DETECTORS
+        .iter()
+        .filter(|detector| run.findings.iter().filter(weighs).any(|finding| detector.made(finding)))
+        .collect();
+    if run.verdict == RunVerdict::Failed {
+        return Err("The benchmark failed.".to_owned());
+    }
+    if fired.is_empty() {
+        return Err("Nothing is to be corrected.".to_owned());
+    }
+    let own = run.manifest.tool_argv();
+    let (argv, place) = words_to_change(run).map_err(|why| format!("No command can be advised: {why}."))?;
+    let is_alone = argv.len() == own.len() && argv != run.manifest.command.argv.as_slice();
     let about = Circumstances {
-        argv: run.manifest.tool_argv(),
+        argv: own,
+        files,
         version: run.parsed.version.as_deref(),
         phases: &run.phases,
         phase: None,
@@ -32,43 +70,208 @@ pub fn remedied(run: &JudgedRun, advisor: &dyn Advisor) -> Remedied {
         times_longer: 1.0,
     };
     let mut changes: Vec<(Change, Vec<String>)> = Vec::new();
-    for detector in fired {
+    let mut left = Vec::new();
+    let mut improvements = Vec::new();
+    for detector in &fired {
         let code = detector.code.to_owned();
-        match place.clone().and_then(|_| advisor.change(detector.improvement, &about)) {
-            Ok(change) => match changes.iter_mut().find(|(other, _)| *other == change) {
-                Some((_, codes)) => codes.push(code),
-                None => changes.push((change, vec![code])),
-            },
-            Err(why) => result.left.push(Left { code, why }),
+        match advisor.change(detector.improvement, &about) {
+            Ok(change) => {
+                improvements.extend(detector.improvement);
+                match changes.iter_mut().find(|(other, _)| *other == change) {
+                    Some((_, codes)) => codes.push(code),
+                    None => changes.push((change, vec![code])),
+                }
+            }
+            Err(why) => left.push(Left { code, why }),
         }
     }
-    let Ok(place) = place else { return result };
+    let behind = argv.len() - place.end;
+    let mut changed = argv.to_vec();
+    let mut applied: Vec<Applied> = Vec::new();
     for (change, codes) in changes {
-        let change = apply(change, &place, &mut result.argv);
-        result.applied.push(Applied { codes, change });
+        let change = apply(change, &place, &mut changed);
+        applied.push(Applied { codes, change });
     }
-    result
+    let until = changed.len() - behind;
+    let wanted: Vec<Improvement> = fired.iter().filter_map(|detector| detector.improvement).collect();
+    let sizing = Sizing {
+        files,
+        phases: &run.phases,
+        rate_bytes_per_sec: lowest_honest_rate(run),
+        seconds: SECONDS,
+        most_bytes: room(run),
+        beyond_memory_bytes: run.manifest.host.memory_bytes.map(|memory| memory.saturating_mul(2)),
+        wanted: &wanted,
+    };
+    let sized = advisor.sized(&changed[place.start..until], &sizing);
+    let as_sized = difference(&changed[place.start..until], &sized.argv);
+    changed.splice(place.start..until, sized.argv.iter().cloned());
+    if let Some(change) = as_sized {
+        let is_made = |left: &Left| makes(&sized.makes, &left.code);
+        let codes = left.extract_if(.., |left| is_made(left)).map(|left| left.code).collect();
+        applied.push(Applied { codes, change });
+    }
+    if applied.is_empty() {
+        let why: Vec<String> = left.iter().map(|left| format!("{}: {}", left.code, left.why)).collect();
+        return Err(format!("No option of the command corrects it ({}).", why.join("; ")));
+    }
+    let corrects = |code: &str| applied.iter().any(|applied| applied.codes.iter().any(|other| other == code));
+    let fails = |detector: &Detector| {
+        let is_failure = |finding: &&Finding| finding.severity == Some(Severity::Fail) && detector.made(finding);
+        run.findings.iter().filter(weighs).any(|finding| is_failure(&finding))
+    };
+    // A command that fails again is none to run instead.
+    for Left { code, why } in &left {
+        let Some(detector) = fired.iter().find(|detector| detector.code == code) else { continue };
+        if fails(detector) && !detector.explained_by.iter().any(|code| corrects(code)) {
+            return Err(format!("No option of the command corrects {code} ({}: {why}).", detector.title));
+        }
+    }
+    let (before, after) = (plan(own), plan(&sized.argv));
+    if let Some(why) = other_question(&before, &after) {
+        return Err(format!("The corrected command is not advised: {why}."));
+    }
+    let alone = if is_alone {
+        format!("; {} alone, in the folder where the script runs it", run.parsed.tool)
+    } else {
+        String::new()
+    };
+    Ok(Advised {
+        answers: answers(&after.phases, &improvements) + &alone,
+        seconds: seconds(&after.phases, sizing.rate_bytes_per_sec),
+        argv: changed,
+        applied,
+        left,
+    })
+}
+
+/// Returns `true` where these improvements mend the finding of this detector.
+fn makes(improvements: &[Improvement], code: &str) -> bool {
+    let of_detector = DETECTORS.iter().find(|detector| detector.code == code).and_then(|detector| detector.improvement);
+    of_detector.is_some_and(|improvement| improvements.contains(&improvement))
+}
+
+/// Returns the lowest honest rate of a pass in bytes per second; `None` where none is known.
+fn lowest_honest_rate(run: &JudgedRun) -> Option<f64> {
+    let rates = run
+        .parsed
+        .claims
+        .iter()
+        .zip(&run.judged)
+        .filter(|(claim, _)| claim.metric.is_rate(true) && claim.value.unit == Unit::BytesPerSec);
+    let honest = rates.filter_map(|(claim, judged)| judged.honest(claim)).map(|honest| honest.value);
+    honest.filter(|rate| rate.is_finite() && *rate > 0.0).min_by(f64::total_cmp)
+}
+
+/// Returns the bytes that the files may have: a quarter of the smallest storage, whose other contents are unknown.
+fn room(run: &JudgedRun) -> u64 {
+    let sizes = run.manifest.host.targets.iter().filter_map(|target| target.layers.first()?.size_bytes);
+    sizes.min().map_or(MOST_BYTES, |bytes| bytes / 4)
+}
+
+/// Returns the words that are new, for people; `None` where nothing is.
+fn difference(before: &[String], after: &[String]) -> Option<String> {
+    let new: Vec<&str> = after.iter().filter(|word| !before.contains(word)).map(String::as_str).collect();
+    (!new.is_empty()).then(|| format!("with `{}`", new.join(" ")))
+}
+
+/// Returns why a command does not ask what another asks; `None` where it does.
+fn other_question(before: &Planned, after: &Planned) -> Option<String> {
+    if let Some(code) = after.warned.iter().find(|code| !before.warned.contains(code)) {
+        return Some(format!("{code} would warn of it"));
+    }
+    if before.phases.len() != after.phases.len() {
+        return Some("it has other passes".to_owned());
+    }
+    let same = before.phases.iter().zip(&after.phases).all(|(before, after)| {
+        (before.direction, before.requested_tasks, &before.name)
+            == (after.direction, after.requested_tasks, &after.name)
+            && (before.pattern == after.pattern || is_random(before.pattern) && is_random(after.pattern))
+    });
+    (!same).then(|| "its passes differ in direction, pattern or tasks".to_owned())
+}
+
+fn is_random(pattern: Pattern) -> bool {
+    matches!(pattern, Pattern::RandomPermutation | Pattern::RandomIndependent)
+}
+
+/// Returns what a command measures, in a few words.
+fn answers(phases: &[Phase], improvements: &[Improvement]) -> String {
+    // Directions by pattern, both in the order of the passes.
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for phase in phases {
+        let pattern = match phase.pattern {
+            Pattern::Sequential => "sequential",
+            Pattern::Backward => "backward",
+            Pattern::RandomPermutation | Pattern::RandomIndependent => "random",
+            Pattern::SingleBlock => "single-block",
+            Pattern::Strided => "strided",
+            Pattern::Unknown => "other",
+        };
+        let directions: &[&str] = match phase.direction {
+            Direction::Read => &["read"],
+            Direction::Write => &["write"],
+            Direction::Mixed => &["read", "write"],
+            _ => continue,
+        };
+        let place = said.iter().position(|(known, _)| *known == pattern).unwrap_or_else(|| {
+            said.push((pattern, Vec::new()));
+            said.len() - 1
+        });
+        for direction in directions {
+            if !said[place].1.contains(direction) {
+                said[place].1.push(direction);
+            }
+        }
+    }
+    let said: Vec<String> =
+        said.into_iter().map(|(pattern, directions)| format!("{pattern} {}", directions.join(" and "))).collect();
+    let mut text = if said.is_empty() { "the same passes".to_owned() } else { said.join(", ") };
+    let wants = |wanted: &[Improvement]| improvements.iter().any(|improvement| wanted.contains(improvement));
+    if wants(&[Improvement::ReadFromStorage, Improvement::OpenDirect]) {
+        text.push_str(" of the device");
+    }
+    if wants(&[Improvement::SyncInsideClock, Improvement::SurvivePowerLoss]) {
+        text.push_str(", fsync included");
+    }
+    text
+}
+
+/// Returns about how long the passes take together; `None` where one of them is not known.
+fn seconds(phases: &[Phase], rate_bytes_per_sec: Option<f64>) -> Option<f64> {
+    let of = |phase: &Phase| match (phase.time_limit_ns, phase.requested_bytes, rate_bytes_per_sec) {
+        (Some(limit_ns), _, _) => Some(limit_ns as f64 / 1e9),
+        (None, Some(bytes), Some(rate)) => Some(bytes as f64 / rate),
+        _ => None,
+    };
+    if phases.is_empty() {
+        return None;
+    }
+    phases.iter().map(of).sum()
 }
 
 /// Both runs with their figures side by side. Figures that agree in phase, kind and place among equals are one.
-pub fn side_by_side(as_given: JudgedRun, with_advice: JudgedRun, remedied: Remedied) -> SideBySide {
-    let (given, mut advised) = (sides(&as_given), sides(&with_advice));
+pub fn side_by_side(run_as_given: JudgedRun, run_with_advice: JudgedRun, advised: Advised) -> SideBySide {
+    let (given, mut again) = (sides(&run_as_given), sides(&run_with_advice));
     let mut beside = |phase: &str, metric: Metric| {
-        let same = advised.iter().position(|(other, kind, _)| *other == phase && *kind == metric)?;
+        let same = again.iter().position(|(other, kind, _)| *other == phase && *kind == metric)?;
         // The next one like it is another's.
-        Some(advised.remove(same).2)
+        Some(again.remove(same).2)
     };
     let figures: Vec<Beside> = given
         .into_iter()
         .map(|(phase, metric, as_given)| {
             let with_advice = beside(&phase, metric);
-            Beside { phase, metric, as_given, with_advice }
+            let why = with_advice
+                .as_ref()
+                .and_then(|side| far_figure::why(&phase, [&as_given, side], [&run_as_given, &run_with_advice]));
+            Beside { phase, metric, as_given, with_advice, why }
         })
         .collect();
     let holds =
         |figure: &&Beside| figure.with_advice.as_ref().is_some_and(|side| side.verdict == ClaimVerdict::Confirmed);
     let holding = figures.iter().filter(holds).count();
-    SideBySide { as_given, with_advice, remedied, figures, holding }
+    SideBySide { as_given: run_as_given, with_advice: run_with_advice, advised, figures, holding }
 }
 
 /// The figures of a run, in the order of its output.
@@ -80,19 +283,27 @@ fn sides(run: &JudgedRun) -> Vec<(String, Metric, Side)> {
     run.parsed.claims.iter().zip(&run.judged).map(side).collect()
 }
 
-/// Returns the position of the tool's own words in the command.
+/// Returns the words to change, and which of them are the tool's own: those of the command, or, where a script started
+/// the tool, the words with which it was executed.
 ///
 /// # Errors
-/// When they are not known, or are in a script.
-fn place_of(run: &JudgedRun) -> Result<Range<usize>, String> {
+/// When they are not known, or are those of one measurement of several.
+fn words_to_change(run: &JudgedRun) -> Result<(&[String], Range<usize>), String> {
     if run.parsed.tool.is_empty() {
         return Err("the tool's options are not known".to_owned());
     }
-    let (argv, own) = (&run.manifest.command.argv, run.manifest.tool_argv());
+    let (argv, own) = (run.manifest.command.argv.as_slice(), run.manifest.tool_argv());
     let is_there = |start: &usize| argv[*start..].starts_with(own);
-    match (0..argv.len()).find(is_there) {
-        Some(start) if !own.is_empty() => Ok(start..start + own.len()),
-        _ => Err("the tool's words stand in a script or in a shell's line".to_owned()),
+    if let Some(start) = (0..argv.len()).find(is_there).filter(|_| !own.is_empty()) {
+        return Ok((argv, start..start + own.len()));
+    }
+    if run.manifest.executed_tools.as_ref().is_some_and(|tools| tools.measuring.len() > 1) {
+        return Err("the command runs several measurements".to_owned());
+    }
+    // Words that a shell has yet to expand were read from its script, not from the execution.
+    match own.is_empty() || own.iter().any(|word| word.contains(['$', '`'])) {
+        true => Err("the tool's words stand in a script or in a shell's line".to_owned()),
+        false => Ok((own, 0..own.len())),
     }
 }
 
@@ -103,6 +314,10 @@ fn apply(change: Change, place: &Range<usize>, argv: &mut Vec<String>) -> String
         Change::AddLast(words) => add(words, argv.len(), argv),
         Change::Drop(names, without_value) => {
             format!("dropped `{}`", dropped(names, without_value, argv).join(" "))
+        }
+        Change::DropWord(word) => {
+            argv.retain(|other| other != word);
+            format!("dropped `{word}`")
         }
     }
 }
@@ -184,9 +399,15 @@ mod tests {
             limiters: Vec::new(),
             shares: Default::default(),
             timelines: Vec::new(),
+            target: None,
+            advised: Err(String::new()),
             questions: Default::default(),
             detectors: Vec::new(),
         }
+    }
+
+    fn no_plan() -> Planned {
+        Planned { phases: Vec::new(), warned: Vec::new() }
     }
 
     fn check(tool: &str, line: &str, codes: &[&str], expected: &str, left: &[&str]) {
@@ -209,10 +430,18 @@ mod tests {
             findings: codes.iter().map(|code| fires(code)).collect(),
             ..judged(manifest)
         };
-        let result = remedied(&run, advisor_of(tool));
-        assert_eq!(result.argv.join(" "), expected.replace('\'', ""), "{line}: {codes:?}");
-        let kept: Vec<&str> = result.left.iter().map(|left| left.code.as_str()).collect();
-        assert_eq!(kept, left, "{line}: {:?}", result.left);
+        match advised(&run, advisor_of(tool), &[], &|_| no_plan()) {
+            Ok(result) => {
+                assert_eq!(result.argv.join(" "), expected.replace('\'', ""), "{line}: {codes:?}");
+                let kept: Vec<&str> = result.left.iter().map(|left| left.code.as_str()).collect();
+                assert_eq!(kept, left, "{line}: {:?}", result.left);
+            }
+            Err(why) => {
+                assert_eq!(line, expected, "{codes:?}: {why}");
+                let is_named = |code: &&str| why.contains(*code) || why.starts_with("No command can be advised");
+                assert!(left.iter().all(is_named), "{line}: {why}");
+            }
+        }
     }
 
     #[test]
@@ -220,8 +449,9 @@ mod tests {
         check("iozone", "iozone -i0 -s1g", &["AB302", "AB301"], "iozone -i0 -s1g -e -c", &[]);
         check("iozone", "iozone -i0 -e -c", &["AB302"], "iozone -i0 -e -c", &["AB302"]);
         check("iozone", "nice -n 5 iozone -i0 -i1", &["AB201", "AB302"], "nice -n 5 iozone -i0 -i1 -I -e -c", &[]);
-        check("iozone", "sh -c 'iozone -i0'", &["AB302"], "sh -c 'iozone -i0'", &["AB302"]);
-        check("bonnie++", "bonnie++ -s 1g", &["AB201", "AB301"], "bonnie++ -s 1g -b", &["AB201"]);
+        check("iozone", "sh -c 'iozone -i0'", &["AB302"], "iozone -i0 -e -c", &[]);
+        check("iozone", "sh -c 'iozone -i0 -f $FILE'", &["AB302"], "sh -c 'iozone -i0 -f $FILE'", &["AB302"]);
+        check("bonnie++", "bonnie++ -s 1g", &["AB201", "AB301"], "bonnie++ -s 1g", &["AB201"]);
         check("orion", "orion -run simple", &["AB401"], "orion -run simple", &["AB401"]);
         check("", "dd if=a of=b", &["AB301"], "dd if=a of=b", &["AB301"]);
     }
@@ -267,7 +497,7 @@ mod tests {
                     findings: vec![fires(code)],
                     ..judged(manifest.clone())
                 };
-                let applied = remedied(&run, advisor).applied;
+                let applied = advised(&run, advisor, &[], &|_| no_plan()).expect("there is a change").applied;
                 let [Applied { change, .. }] = &applied[..] else { panic!("{line}, {code}: {applied:?}") };
                 let option = change.strip_prefix("added ").expect("it adds an option");
                 assert!(advice.contains(option), "{line}, {code}: {option} against {advice:?}");

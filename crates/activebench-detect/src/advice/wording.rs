@@ -25,6 +25,7 @@ fn circumstances<'a>(run: &Run<'a>, phase: Option<&'a Phase>, times_longer: f64)
     let asked = phase.and_then(|phase| phase.requested_bytes);
     Circumstances {
         argv: run.manifest.tool_argv(),
+        files: &[],
         version: run.parsed.version.as_deref(),
         phases: run.phases,
         phase,
@@ -37,8 +38,8 @@ fn circumstances<'a>(run: &Run<'a>, phase: Option<&'a Phase>, times_longer: f64)
 fn in_general(wanted: Improvement, about: &Circumstances<'_>) -> String {
     use activebench_model::units::Quantity;
     let said = match wanted {
-        Improvement::SyncInsideClock => "let the tool's clock cover an fsync of the file, or quote the durable rate",
-        Improvement::SurvivePowerLoss => "add a sync inside the clock, if the figure is to hold over a power cut",
+        Improvement::SyncInsideClock => "include an fsync of the file in the tool's clock, or quote the durable rate",
+        Improvement::SurvivePowerLoss => "add a sync inside the clock, if the data must survive a power cut",
         Improvement::ReadFromStorage => match about.beyond_memory_bytes {
             Some(bytes) => {
                 return format!(
@@ -48,18 +49,20 @@ fn in_general(wanted: Improvement, about: &Circumstances<'_>) -> String {
             }
             None => "empty the page cache before the pass, or read with O_DIRECT",
         },
-        Improvement::OpenDirect => "look at why the file was opened without O_DIRECT in this pass",
+        Improvement::OpenDirect => "check why the file was opened without O_DIRECT in this pass",
         Improvement::LargerFile => "use a file of twice the memory or more",
         Improvement::VisitBlocksOnce => {
             "use a generator that visits each block once, or one that covers the whole region"
         }
-        Improvement::NewOffsetsEachRun => "give each run a seed of its own",
+        Improvement::NewOffsetsEachRun => "give each run its own seed",
         Improvement::ReachDepth => "use an engine that keeps several operations in flight, with O_DIRECT",
-        Improvement::RandomPayload => "let the tool write data that is random and never the same twice",
+        Improvement::RandomPayload => "let the tool write random data that never repeats",
         Improvement::RunLonger => "let the pass move more data or run longer",
         Improvement::CountAllTasks => "quote all tasks' bytes over the time from the first start to the last end",
         Improvement::MapFiles => "drop the option, or map the files",
-        Improvement::AvoidMappings => "use plain reads and writes where the figure is to be verified",
+        Improvement::LeaveOutVerification => "check the data in another run",
+        Improvement::LeaveOutPauses => "run without the tool's configured pauses or limits",
+        Improvement::AvoidMappings => "use plain reads and writes to verify the figure",
     };
     said.to_owned()
 }

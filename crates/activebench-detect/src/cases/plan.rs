@@ -16,11 +16,11 @@ pub(crate) fn of_each_planned<'a>(
 ) -> Vec<Finding> {
     let of_run = Case::of_run(detector, run);
     if run.manifest.child.pid.is_some() {
-        let why = "the run was observed, which says more than its command line";
+        let why = "The run was observed, which shows more than its command line.";
         return vec![of_run.halted(Halt::not_applicable(why))];
     }
     if run.phases.is_empty() {
-        return vec![of_run.halted(Halt::not_applicable("the command asks for no pass that is known"))];
+        return vec![of_run.halted(Halt::not_applicable("The command does not ask for a known pass."))];
     }
     let each = run.phases.iter().map(|phase| {
         let case = Case::of_phase(detector, run, phase);
@@ -32,7 +32,7 @@ pub(crate) fn of_each_planned<'a>(
 /// Leaves open what rests on options that were not read.
 pub(crate) fn read_whole(phase: &Phase) -> Result<(), Halt> {
     match &phase.unread {
-        Some(why) => Err(Halt::undecided(format!("not every option of the command is known: {why}"))),
+        Some(why) => Err(Halt::undecided(format!("Some options of the command are not known: {why}."))),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::host::{Layer, Target, Tier};
 use activebench_model::phase::Phase;
+use activebench_model::sentence::as_sentence;
 use activebench_model::units::Quantity;
 
 use crate::detector::{Detector, Evidence, Judge};
@@ -23,18 +24,18 @@ pub(crate) enum Halt {
 
 impl Halt {
     pub(crate) fn not_applicable(why: impl Into<String>) -> Self {
-        Self::NotApplicable(why.into())
+        Self::NotApplicable(as_sentence(&why.into()))
     }
 
     pub(crate) fn undecided(why: impl Into<String>) -> Self {
-        Self::Undecided(why.into())
+        Self::Undecided(as_sentence(&why.into()))
     }
 }
 
 /// A fact that cannot be used leaves the question open.
 impl From<String> for Halt {
     fn from(why: String) -> Self {
-        Self::Undecided(why)
+        Self::undecided(why)
     }
 }
 
@@ -74,7 +75,7 @@ impl Weight {
     }
 }
 
-/// A discrepancy, as a detector states it.
+/// A discrepancy, as a detector states it: message and meaning in sentences, the advice as a fragment or sentences.
 #[derive(Clone, Debug)]
 pub(crate) struct Firing {
     pub(crate) weight: Weight,
@@ -137,10 +138,11 @@ impl<'a> Case<'a> {
 
     /// Returns the same case for the claims that take the phase for storage.
     pub(crate) fn concerning_storage(&self) -> Result<Self, Halt> {
-        let phase = self.phase.ok_or_else(|| Halt::not_applicable("the question is one of a phase"))?;
+        let phase =
+            self.phase.ok_or_else(|| Halt::not_applicable("The check applies to a pass, not to the whole run."))?;
         let claims = self.run.storage_rates_of(phase);
         if claims.is_empty() && self.run.has_adapter() {
-            return Err(Halt::not_applicable("no rate on this phase is taken for what storage did"));
+            return Err(Halt::not_applicable("No rate of this pass is judged as a figure about storage."));
         }
         Ok(self.concerning(claims))
     }
@@ -149,7 +151,7 @@ impl<'a> Case<'a> {
     pub(crate) fn concerning_rates(&self) -> Result<Self, Halt> {
         let rates: Vec<_> = self.claims.iter().copied().filter(|claim| !claim.metric.is_count()).collect();
         if rates.is_empty() && self.run.has_adapter() {
-            return Err(Halt::not_applicable("no rate or time of this phase is claimed"));
+            return Err(Halt::not_applicable("The tool does not print a rate or time for this pass."));
         }
         Ok(self.concerning(rates))
     }
@@ -194,11 +196,12 @@ impl<'a> Case<'a> {
         self.run.thresholds
     }
 
-    /// Returns its first claim in words: `it claims 1.4 GiB/s`.
+    /// Returns its first claim in words: `iozone claims 1.4 GiB/s`.
     pub(crate) fn claimed(&self) -> String {
+        let tool = self.run.tool();
         match self.claims.first() {
-            Some(claim) => format!("{} was claimed", claim.value),
-            None => "nothing was claimed".to_owned(),
+            Some(claim) => format!("{tool} claims {}", claim.value),
+            None => format!("{tool} does not print a figure"),
         }
     }
 
@@ -251,7 +254,7 @@ impl Label {
             observed: firing.observed.filter(|observed| observed.value.is_finite()),
             threshold: Some(firing.threshold),
             meaning: firing.meaning,
-            advice: firing.advice,
+            advice: as_sentence(&firing.advice),
             effect,
             ..self.finding(Outcome::Fires, firing.message)
         }
@@ -282,7 +285,7 @@ impl Detector {
         match self.judge {
             Judge::Run(judge) | Judge::CommandLine(judge) => judge(run),
             Judge::Series(_) => {
-                let why = "a single run: `verify --repeat` compares several";
+                let why = "This is a single run. `verify --repeat` compares several.";
                 vec![Case::of_run(self, run).halted(Halt::not_applicable(why))]
             }
         }
@@ -301,13 +304,13 @@ pub(crate) fn of_each_phase<'a>(
 ) -> Vec<Finding> {
     if run.phases.is_empty() {
         let case = Case::of_run(detector, run).resting_on(detector.facts.to_vec());
-        return vec![case.halted(Halt::not_applicable("no pass of the tool is known"))];
+        return vec![case.halted(Halt::not_applicable("No pass of the tool is known."))];
     }
     let mut findings = Vec::new();
     for phase in run.phases {
         let case = Case::of_phase(detector, run, phase);
         if case.claims().is_empty() && run.has_adapter() {
-            findings.push(case.halted(Halt::not_applicable("no claim is about this phase")));
+            findings.push(case.halted(Halt::not_applicable("The tool does not print a figure for this pass.")));
             continue;
         }
         if let Some(who) = &phase.elsewhere {
@@ -324,7 +327,7 @@ pub(crate) fn of_each_phase<'a>(
 
 /// Returns the reason why a pass with somebody else's I/O is not judged.
 pub(crate) fn not_here(who: &str) -> String {
-    format!("its I/O is made by {who}, which is not observed from here: start activebench there")
+    format!("The I/O is made by {who}, which is not observed from here. Start activebench there.")
 }
 
 /// As [`of_each_phase`], for questions about calls that must have been observed.
@@ -343,7 +346,7 @@ pub(crate) fn of_each_seen_phase<'a>(
 pub(crate) fn seen(phase: &Phase) -> Result<(), Halt> {
     if !phase.is_found() {
         let why = phase.incomplete.as_deref().unwrap_or("no reason was given");
-        return Err(Halt::undecided(format!("the pass was not found in the observed calls: {why}")));
+        return Err(Halt::undecided(format!("The pass was not found in the observed calls: {why}.")));
     }
     Ok(())
 }
@@ -354,14 +357,14 @@ pub(crate) fn device_below(target: &Target) -> Result<&Layer, Halt> {
         (Some(device), _) => Ok(device),
         (None, Tier::Block | Tier::Unknown) => Err(what_lies_below(target)),
         (None, Tier::Memory | Tier::Network | Tier::Fuse) => {
-            Err(Halt::not_applicable("there is no block device below the file"))
+            Err(Halt::not_applicable("There is no block device below the file."))
         }
     }
 }
 
 /// Leaves a question on the devices open.
 pub(crate) fn what_lies_below(target: &Target) -> Halt {
-    Halt::undecided(format!("the devices below {} at {} are unknown", target.fs_type, target.mount_point))
+    Halt::undecided(format!("The devices below {} at {} are not known.", target.fs_type, target.mount_point))
 }
 
 /// Returns a fact that applies to some phases only; `None` if it was not computed for this one.

@@ -83,7 +83,7 @@ pub(crate) fn of_each_rate<'a>(
         }
     }
     if findings.is_empty() {
-        let why = Halt::not_applicable("no rate was claimed in any run");
+        let why = Halt::not_applicable("No rate was claimed in any run.");
         findings.push(SeriesCase::new(detector, series, None).halted(why));
     }
     findings
@@ -92,7 +92,7 @@ pub(crate) fn of_each_rate<'a>(
 /// Returns the differences between the runs that the evidence shows, behind a message; empty if it shows none.
 pub(crate) fn because(figure: &Repeated) -> String {
     let causes: Vec<&str> = figure.causes.iter().map(|cause| cause.sentence.as_str()).collect();
-    if causes.is_empty() { String::new() } else { format!("; the runs differ by {}", causes.join(" and by ")) }
+    if causes.is_empty() { String::new() } else { format!(" The runs differ by {}.", causes.join(" and by ")) }
 }
 
 /// The values of a figure with the numbers of their runs.
@@ -104,7 +104,7 @@ pub(crate) fn values(series: &Series<'_>, figure: &Repeated) -> Vec<(u32, f64)> 
 /// Leaves a question open where fewer runs state the figure than it needs.
 pub(crate) fn needs(values: usize, least: f64) -> Result<(), Halt> {
     if (values as f64) < least {
-        return Err(Halt::undecided(format!("{least:.0} runs are needed, and {values} state this figure")));
+        return Err(Halt::undecided(format!("At least {least:.0} runs are needed, and {values} have this figure.")));
     }
     Ok(())
 }

@@ -55,6 +55,8 @@ const LEAST_BLOCKS: f64 = 32.0;
 pub static DETECTOR: Detector = Detector {
     code: "AB109",
     name: "access-pattern-differs",
+    title: "The access pattern differs",
+    explained_by: &[],
     source: include_str!("access_pattern_differs.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -75,26 +77,36 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Pattern::RandomPermutation | Pattern::RandomIndependent => false,
         _ => {
             read_whole(phase)?;
-            return Err(Halt::not_applicable("neither sequential nor random is claimed"));
+            return Err(Halt::not_applicable("Neither sequential nor random is claimed."));
         }
     };
     match phase.submission {
         Submission::Synchronous => {}
-        Submission::Unknown => return Err(Halt::not_applicable("how the requests are handed over is not known")),
-        _ => return Err(Halt::not_applicable("asynchronous requests are seen in the order in which they end")),
+        Submission::Unknown => return Err(Halt::not_applicable("The submission mode of the requests is not known.")),
+        _ => {
+            return Err(Halt::not_applicable(
+                "Asynchronous requests are observed in order of completion, not of \
+                                              submission.",
+            ));
+        }
     }
     let name = match phase.direction {
         Direction::Read => FactName::ReadSequential,
         Direction::Write => FactName::WriteSequential,
-        Direction::Discard => return Err(Halt::not_applicable("of discards the order is not counted")),
-        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
+        Direction::Discard => return Err(Halt::not_applicable("The order of discards is not counted.")),
+        Direction::Mixed | Direction::None => {
+            return Err(Halt::not_applicable(
+                "The pass does not have a single \
+                                                                               direction.",
+            ));
+        }
     };
     let case = &case.concerning_storage()?;
     if case.run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     if case.run.fact(phase, FactName::UniqueBlocks)? < LEAST_BLOCKS {
-        return Err(Halt::not_applicable("so few blocks have no order"));
+        return Err(Halt::not_applicable("There are too few blocks to have an order."));
     }
     let consecutive = case.run.fact(phase, name)?;
     if !sequential && consecutive <= 3.0 * by_chance(case.run.fact(phase, FactName::UniqueBlocks)?, phase) {
@@ -120,9 +132,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight: Weight::Warn(Effect::Misleading),
         observed: Some(share),
         threshold: threshold.clone(),
-        message: format!("the pass is {claimed} by design; {share} of its calls begin where the one before ended"),
-        meaning: format!("the figure is not that of {claimed} I/O"),
-        advice: "look at the options that choose the order of offsets, and at files that tasks share".to_owned(),
+        message: format!("The pass is {claimed} by design. {share} of its calls begin where the previous one ended."),
+        meaning: format!("The figure is not that of {claimed} I/O."),
+        advice: "check the options that set the order of offsets, and files that tasks share".to_owned(),
     }))
 }
 

@@ -31,6 +31,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB802",
     name: "asynchronous-through-page-cache",
+    title: "Asynchronous I/O is not asynchronous here",
+    explained_by: &[],
     source: include_str!("asynchronous_through_page_cache.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -44,10 +46,10 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         if phase.submission == Submission::Unknown {
-            return Err(Halt::undecided("the engine is not known"));
+            return Err(Halt::undecided("The I/O engine is not known."));
         }
         if phase.submission != Submission::AsynchronousIfDirect {
-            return Err(Halt::not_applicable("the engine does not depend on O_DIRECT"));
+            return Err(Halt::not_applicable("The engine does not depend on O_DIRECT."));
         }
         if is_direct(phase) {
             return Ok(case.silent(""));
@@ -56,8 +58,8 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::Warn(Effect::Misleading),
             observed: None,
             threshold: Threshold { value: Quantity::count(1), source: "io_submit of buffered I/O blocks".to_owned() },
-            message: "libaio without O_DIRECT works off each request while it is handed over".to_owned(),
-            meaning: "the figure will be that of one operation at a time, whatever the depth".to_owned(),
+            message: "Without O_DIRECT, libaio completes each request while it is submitted.".to_owned(),
+            meaning: "The figure will be that of one operation at a time, at any depth.".to_owned(),
             advice: "add the option for O_DIRECT (fio: `--direct=1`)".to_owned(),
         }))
     })

@@ -56,6 +56,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB504",
     name: "below-media-floor",
+    title: "The medium is slower than the figure",
+    explained_by: &["AB106", "AB201", "AB203", "AB204", "AB205", "AB206", "AB208", "AB301", "AB302", "AB407"],
     source: include_str!("below_media_floor.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -63,7 +65,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 230,
-        honest: Honest::None("what the medium alone would have given was not measured"),
+        honest: Honest::None("the rate of the medium alone was not measured"),
         measured_instead: |_, _| "a cache of the disk or controller",
     }),
     improvement: None,
@@ -79,13 +81,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let bytes = match phase.direction {
         Direction::Read => FactName::DeviceReadBytes,
         Direction::Write => FactName::DeviceWriteBytes,
-        Direction::Discard => return Err(Halt::not_applicable("a discard moves no medium")),
-        Direction::Mixed | Direction::None => return Err(Halt::not_applicable("the pass has no one direction")),
+        Direction::Discard => return Err(Halt::not_applicable("A discard does not use the medium.")),
+        Direction::Mixed | Direction::None => {
+            return Err(Halt::not_applicable(
+                "The pass does not have a single \
+                                                                               direction.",
+            ));
+        }
     };
     let latency = case.claims().iter().copied().find(|claim| claim.metric == Metric::LatencyMean);
     let rotates = rotating_operations(case, phase);
     if latency.is_none() && matches!(rotates, Err(Halt::NotApplicable(_))) {
-        return Err(Halt::not_applicable("neither a latency nor random operations of a rotating disk are claimed"));
+        return Err(Halt::not_applicable("Neither a latency nor random operations of a rotating disk are claimed."));
     }
     let of_latency = match latency {
         Some(claim) => faster_than_the_device(case, phase, claim, bytes)?,
@@ -120,14 +127,12 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     let longest: &[FactName] = if phase.after_ramp { &[FactName::DeviceLatencyMax] } else { &[] };
     let case = &case.resting_on([FACTS, longest].concat());
     if phase.after_ramp && claimed * limit.value.value >= without_the_ramp(run, phase, device)? {
-        return Ok(case.silent("requests that were on their way when the ramp ended are not the tool's"));
+        return Ok(case.silent("The tool does not count requests in flight at the end of the ramp."));
     }
     let sizes = sizes(phase);
     let case = &case.resting_on([&case.facts[..], &sizes].concat());
     if divided_unequally(run, phase, sizes)? {
-        return Ok(
-            case.silent("large operations weigh more in the mean of the requests than in that of the operations")
-        );
+        return Ok(case.silent("Large operations were split, so the means of requests and operations differ."));
     }
     let owned = case.claims().iter().copied().filter(|other| other.id == claim.id).collect();
     Ok(case.concerning(owned).fires(Firing {
@@ -135,12 +140,13 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
         observed: Some(Quantity::ratio(device / claim.value.value)),
         threshold: limit.clone(),
         message: format!(
-            "a mean latency of {} is claimed, the requests at the device took {} on average",
+            "The claimed mean latency is {}. The requests at the device took {} on average.",
             claim.value,
             Quantity { value: device, ..Quantity::ns(0) }
         ),
-        meaning: "no operation ends before its request does: the latency is not that of these operations".to_owned(),
-        advice: "quote the latency of the device, or look at what the tool's clock leaves out".to_owned(),
+        meaning: "An operation cannot end before its request, so the latency is not that of these operations."
+            .to_owned(),
+        advice: "quote the latency of the device, or check what the tool's clock excludes".to_owned(),
     }))
 }
 
@@ -172,16 +178,17 @@ fn divided_unequally(run: &Run<'_>, phase: &Phase, [smallest, largest]: [FactNam
 
 fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
-        return Err(Halt::not_applicable("the pass is not random"));
+        return Err(Halt::not_applicable("The pass is not random."));
     }
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target =
+        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier == Tier::Unknown || (target.tier == Tier::Block && target.layers.is_empty()) {
         return Err(what_lies_below(target));
     }
     let disk = target.layers.last().filter(|disk| disk.rotational == Some(true));
-    let disk = disk.ok_or_else(|| Halt::not_applicable("no device below says that it rotates"))?;
+    let disk = disk.ok_or_else(|| Halt::not_applicable("No device below the file reports that it rotates."))?;
     if !matches!(disk.kind.as_str(), "scsi") {
-        return Err(Halt::not_applicable("a virtual device that says that it rotates need not"));
+        return Err(Halt::not_applicable("The device is virtual, so its rotational flag is not reliable."));
     }
     let requests = case.run.fact(phase, FactName::DeviceRequests)?;
     let window = case.run.fact(phase, FactName::Window)?;
@@ -194,8 +201,8 @@ fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> 
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(Quantity::ops_per_sec(rate)),
         threshold: limit.clone(),
-        message: format!("{} completed {} at random, and says that it rotates", disk.name, Quantity::ops_per_sec(rate)),
-        meaning: "a cache answered, not the medium".to_owned(),
-        advice: "look at the caches of controller and disk (`hdparm -W`, the controller's own tool)".to_owned(),
+        message: format!("The rotating disk {} completed {} at random.", disk.name, Quantity::ops_per_sec(rate)),
+        meaning: "A cache answered, not the medium.".to_owned(),
+        advice: "check the caches of controller and disk (`hdparm -W`, the controller's own tool)".to_owned(),
     }))
 }

@@ -33,6 +33,8 @@ const FACTS: &[FactName] = &[FactName::Stopped, FactName::Window];
 pub static DETECTOR: Detector = Detector {
     code: "AB608",
     name: "benchmark-stopped",
+    title: "The benchmark was stopped while it ran",
+    explained_by: &[],
     source: include_str!("benchmark_stopped.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -47,7 +49,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         let case = case.concerning_rates()?;
         let Some(stopped) = fact_if_any(phase, FactName::Stopped)? else {
-            return Err(Halt::not_applicable("it was not recorded when threads were stopped"));
+            return Err(Halt::not_applicable("This run did not record stopped threads."));
         };
         let window = case.run.fact(phase, FactName::Window)?;
         let limit = &case.thresholds().ab608_stopped_warn_ratio;
@@ -61,13 +63,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: limit.clone(),
             message: format!(
-                "a signal or a debugger stopped the benchmark for {} of {}: {} of the pass",
+                "A signal or a debugger stopped the benchmark for {} of {} ({} of the pass).",
                 in_ns(stopped),
                 in_ns(window),
                 Quantity::ratio(share)
             ),
-            meaning: "its clock went on: the rate includes the pause, and the storage was idle in it".to_owned(),
-            advice: "repeat the run without a debugger, and without what stopped it".to_owned(),
+            meaning: "Its clock kept running. The rate includes a pause in which the storage was idle.".to_owned(),
+            advice: "repeat the run without a debugger and without signals that stop it".to_owned(),
         }))
     })
 }

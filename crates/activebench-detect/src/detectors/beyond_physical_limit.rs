@@ -67,6 +67,8 @@ const FACTS: &[FactName] =
 pub static DETECTOR: Detector = Detector {
     code: "AB503",
     name: "beyond-physical-limit",
+    title: "The link to the device is slower than the figure",
+    explained_by: &["AB101", "AB103", "AB104", "AB106", "AB201", "AB203", "AB204", "AB205", "AB208", "AB301", "AB302"],
     source: include_str!("beyond_physical_limit.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -75,7 +77,7 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 210,
         honest: Honest::ByDirection,
-        measured_instead: |_, _| "something on this side of the link to the device",
+        measured_instead: |_, _| "a source on this side of the link to the device",
     }),
     improvement: None,
     questions: &[Question::DidItBreakLimits],
@@ -132,13 +134,13 @@ fn beyond_measured(case: &Case<'_>, phase: &Phase) -> Option<Finding> {
             observed: Some(Quantity::ratio(ratio)),
             threshold: threshold.clone(),
             message: format!(
-                "{} is claimed, and {} was {} when the ceiling was measured",
+                "The claimed rate is {}. A ceiling was measured before: {} is {}.",
                 Quantity::bytes_per_sec(rate(highest)),
                 tightest.part,
                 Quantity::bytes_per_sec(tightest.bytes_per_sec)
             ),
-            meaning: "a cache before or inside of the device can answer faster than the device, and a ceiling can be \
-                  measured too low: alone it says nothing against the figure"
+            meaning: "A cache can answer faster than the device, and a ceiling can be measured too low. This alone \
+                      does not contradict the figure."
                 .to_owned(),
             advice: "measure the ceiling again while nothing else uses the storage (`activebench ceiling`)".to_owned(),
         }),
@@ -152,7 +154,7 @@ fn beyond_link(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let (of_bytes, of_operations): (Vec<&Claim>, Vec<&Claim>) =
         case.claims().iter().copied().filter(is_rate).partition(|claim| claim.value.unit == Unit::BytesPerSec);
     if of_bytes.is_empty() && of_operations.is_empty() {
-        return Err(Halt::not_applicable("no rate of bytes is claimed"));
+        return Err(Halt::not_applicable("No rate of bytes is claimed."));
     }
     let mut findings = Vec::new();
     if !of_bytes.is_empty() {
@@ -198,14 +200,14 @@ fn held_against(case: &Case<'_>, carrier: &Carrier, unit_bytes: f64) -> Vec<Find
             observed: Some(Quantity::ratio(rate(claim) / carrier.bytes_per_sec)),
             threshold: limit.clone(),
             message: format!(
-                "{} is claimed, and {} carries {} at most ({})",
+                "The claimed rate is {}. The maximum of {} is {} ({}).",
                 Quantity::bytes_per_sec(rate(claim)),
                 carrier.name,
                 Quantity::bytes_per_sec(carrier.bytes_per_sec),
                 carrier.source
             ),
-            meaning: "something on this side of the link answered: the figure is not that of the device".to_owned(),
-            advice: "find out what answered (page cache, a layer's cache), and let every byte pass the device"
+            meaning: "Data came from this side of the link, so the figure is not that of the device.".to_owned(),
+            advice: "find the source of the data (page cache, a layer's cache), and let every byte pass the device"
                 .to_owned(),
         })
     };

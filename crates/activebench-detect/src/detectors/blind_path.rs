@@ -43,6 +43,8 @@ const FACTS: &[FactName] = &mapped_files::FACTS;
 pub static DETECTOR: Detector = Detector {
     code: "AB901",
     name: "blind-path",
+    title: "Some data moved unobserved",
+    explained_by: &[],
     source: include_str!("blind_path.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -57,23 +59,23 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     let limit = &run.thresholds.ab901_blind_calls_count;
     let mut findings = of_each_seen_phase(&DETECTOR, run, |case, phase| {
         if run.manifest.coverage.backend == Backend::None {
-            return Err(Halt::undecided("nothing was observed: it is not known on which path data moved"));
+            return Err(Halt::undecided("Nothing was observed, so the path of the data is not known."));
         }
         let mappings = fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0);
         if mappings <= limit.value.value {
             return Ok(case.silent(""));
         }
         if !matches!(mapped_files::of(run, phase)?, Some(Mapped::Open) | None) {
-            return Ok(case.silent("what moved through the mapping is known from what the device did"));
+            return Ok(case.silent("The requests at the device show the data that moved through the mapping."));
         }
         Ok(case.fires(Firing {
             weight: Weight::WarnWith(Effect::Unverifiable),
             observed: Some(Quantity { value: mappings, ..Quantity::count(0) }),
             threshold: limit.clone(),
             message: format!(
-                "the phase mapped its files {mappings} times; data that moves through a mapping shows in 0 calls"
+                "The pass mapped its files {mappings} times. Data that moves through a mapping is visible in 0 calls."
             ),
-            meaning: "the figure can be neither confirmed nor refuted from the calls".to_owned(),
+            meaning: "The calls can neither confirm nor refute the figure.".to_owned(),
             advice: advise(run, Some(phase), Improvement::AvoidMappings),
         }))
     });
@@ -90,14 +92,17 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let calls: u64 =
             run.manifest.coverage.blind_paths.iter().filter(|path| path.path != "mmap").map(|path| path.calls).sum();
         let case = Case::of_run(&DETECTOR, run).concerning(run.parsed.claims.iter().collect());
-        findings.push(case.fires(Firing {
-            weight: Weight::WarnWith(Effect::Unverifiable),
-            observed: Some(Quantity::count(calls)),
-            threshold: limit.clone(),
-            message: format!("the tool used {}, of which 0 are decoded", used.join(", ")),
-            meaning: "what moved that way was not seen: the figures can be neither confirmed nor refuted".to_owned(),
-            advice: "choose an engine of plain reads and writes where the figure is to be verified".to_owned(),
-        }));
+        findings.push(
+            case.fires(Firing {
+                weight: Weight::WarnWith(Effect::Unverifiable),
+                observed: Some(Quantity::count(calls)),
+                threshold: limit.clone(),
+                message: format!("The tool used {}. activebench decodes 0 of these calls.", used.join(", ")),
+                meaning: "Data that moved this way was not observed. The figures can be neither confirmed nor refuted."
+                    .to_owned(),
+                advice: "choose an engine of plain reads and writes to verify the figure".to_owned(),
+            }),
+        );
     }
     findings
 }

@@ -36,6 +36,8 @@ const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactNa
 pub static DETECTOR: Detector = Detector {
     code: "AB107",
     name: "block-size-differs",
+    title: "The calls had another block size",
+    explained_by: &[],
     source: include_str!("block_size_differs.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -57,14 +59,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let Some(block) = phase.block_bytes.filter(|block| *block > 0) else {
         read_whole(phase)?;
-        return Err(Halt::not_applicable("the tool was configured with several block sizes"));
+        return Err(Halt::not_applicable("The tool was configured with several block sizes."));
     };
     if case.run.maps_files(phase) {
-        return Err(Halt::not_applicable("data moves through a mapping, which has no blocks"));
+        return Err(Halt::not_applicable("Data moves through a mapping, which has no blocks."));
     }
     let case = &case.concerning_storage()?;
     if case.run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     let modal = case.run.fact(phase, FactName::ModalRequest)?;
     if modal == block as f64 {
@@ -72,7 +74,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let gathers = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))).is_some();
     if phase.submission == Submission::Synchronous && gathers && modal % block as f64 == 0.0 {
-        return Err(Halt::not_applicable("the engine may gather several operations into one call"));
+        return Err(Halt::not_applicable("The engine may gather several operations into one call."));
     }
     read_whole(phase)?;
     let modal = Quantity { value: modal, ..Quantity::bytes(0) };
@@ -83,8 +85,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             value: Quantity::bytes(block),
             source: "the block that the tool was configured to use".to_owned(),
         },
-        message: format!("the figure is for blocks of {}, most calls asked for {modal}", Quantity::bytes(block)),
-        meaning: "the figure is that of another block size".to_owned(),
-        advice: format!("quote it with {modal}, or look at which option sets the size of the calls"),
+        message: format!("The figure is for blocks of {}. Most calls asked for {modal}.", Quantity::bytes(block)),
+        meaning: "The figure is that of another block size.".to_owned(),
+        advice: format!("quote it with {modal}, or check which option sets the size of the calls"),
     }))
 }

@@ -57,6 +57,8 @@ const EVIDENCE: Evidence = Evidence {
 pub static DETECTOR: Detector = Detector {
     code: "AB205",
     name: "cache-below-direct-io",
+    title: "Direct I/O was cached below",
+    explained_by: &[],
     source: include_str!("cache_below_direct_io.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -64,7 +66,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::RatesOfStorage,
     correction: Some(Correction {
         rank: 60,
-        honest: Honest::None("what passed the cache below the loop device is not known"),
+        honest: Honest::None("the bytes that passed the cache below the loop device are not known"),
         measured_instead: |_, _| "I/O through the page cache of a loop device's backing file",
     }),
     improvement: None,
@@ -78,28 +80,28 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     let known = target.tier != Tier::Unknown && (target.tier != Tier::Block || !target.layers.is_empty());
     let has_loop = target.layers.iter().any(|layer| layer.kind == "loop");
     if known && !has_loop {
-        return Err(Halt::not_applicable("there is no loop device below the file"));
+        return Err(Halt::not_applicable("There is no loop device below the file."));
     }
     if run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     if phase.direction == Direction::Discard {
-        return Err(Halt::not_applicable("a discard moves no data that a cache could keep"));
+        return Err(Halt::not_applicable("A discard moves no data that a cache could keep."));
     }
     if !has_loop {
         return Err(what_lies_below(target));
     }
     let direct = run.fact(phase, FactName::DirectShare)? >= limits.ab112_promised_share_ratio.value.value;
     if phase.direction == Direction::Write && !direct {
-        return Err(Halt::not_applicable("the pass does not go past the page cache: AB301 and AB302 judge it"));
+        return Err(Halt::not_applicable("The pass does not go past the page cache. AB301 and AB302 judge it."));
     }
     let Some(cached) = target.cached_layer() else { return Ok(case.silent("")) };
     if phase.direction == Direction::Write && run.fact(phase, FactName::SyncsInside)? > 0.0 {
-        return Ok(case.silent("a sync inside the clock goes down through the loop device"));
+        return Ok(case.silent("A sync inside the clock also syncs the file below the loop device."));
     }
     case.observed_first(EVIDENCE, |case| below_the_cache(case, phase, cached), |case| by_settings(case, cached, direct))
 }
@@ -123,7 +125,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         kept += below.short_of(&above);
     }
     if at_device == 0.0 {
-        return Observed::Clean("nothing passed the device: see AB106 and AB201".to_owned());
+        return Observed::Clean("No byte passed the device. See AB106 and AB201.".to_owned());
     }
     let share = kept / at_device;
     let (weight, threshold) = match share {
@@ -135,7 +137,7 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         }
         // Older dirty pages may have been written meanwhile.
         _ if phase.direction != Direction::Read => return Observed::Open,
-        _ => return Observed::Clean("as many bytes passed the layers below the cache as the device".to_owned()),
+        _ => return Observed::Clean("The layers below the cache moved as many bytes as the device.".to_owned()),
     };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Observed::Found(Box::new(case.fires(Firing {
@@ -143,13 +145,13 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message: format!(
-            "{} goes through the page cache of {}: of {} at the device {} did not pass the layers below",
+            "The loop device {} uses the page cache of {}. Of {} at the device, {} did not reach the layers below.",
             cached.name,
             backing(cached),
             in_bytes(at_device),
             in_bytes(kept)
         ),
-        meaning: "the figure is that of this host's memory as far as it holds the backing file".to_owned(),
+        meaning: "The figure is that of this host's memory for the cached part of the backing file.".to_owned(),
         advice: advice(cached),
     })))
 }
@@ -157,21 +159,24 @@ fn below_the_cache(case: &Case<'_>, phase: &Phase, cached: &Layer) -> Observed {
 /// Judges by the setting of the loop device, without an observation.
 fn by_settings(case: &Case<'_>, cached: &Layer, direct: bool) -> Result<Finding, Halt> {
     if !direct {
-        return Err(Halt::not_applicable("the pass does not go past the page cache"));
+        return Err(Halt::not_applicable("The pass does not go past the page cache."));
     }
     if cached.loop_direct_io.is_none() {
-        return Err(Halt::undecided(format!("how {} reads and writes its backing file is not known", cached.name)));
+        return Err(Halt::undecided(format!(
+            "It is not known whether {} uses direct I/O on its backing file.",
+            cached.name
+        )));
     }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(Quantity::count(0)),
         threshold: Threshold { value: Quantity::count(1), source: "`dio` of the loop device".to_owned() },
         message: format!(
-            "{} goes through the page cache of {}, past which O_DIRECT does not reach",
+            "The loop device {} uses the page cache of {}. O_DIRECT does not bypass it.",
             cached.name,
             backing(cached)
         ),
-        meaning: "the figure is that of this host's memory as far as it holds the backing file".to_owned(),
+        meaning: "The figure is that of this host's memory for the cached part of the backing file.".to_owned(),
         advice: advice(cached),
     }))
 }
@@ -181,5 +186,5 @@ fn backing(cached: &Layer) -> &str {
 }
 
 fn advice(cached: &Layer) -> String {
-    format!("`losetup --direct-io=on /dev/{}`, or name a file on the real device", cached.name)
+    format!("run `losetup --direct-io=on /dev/{}`, or name a file on the real device", cached.name)
 }

@@ -54,6 +54,8 @@ const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName
 pub static DETECTOR: Detector = Detector {
     code: "AB101",
     name: "claim-exceeds-calls",
+    title: "The calls moved another amount of data",
+    explained_by: &["AB103", "AB104"],
     source: include_str!("claim_exceeds_calls.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -66,7 +68,7 @@ pub static DETECTOR: Detector = Detector {
 
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_phase(&DETECTOR, run, |case, phase| {
-        let limits = case.thresholds();
+        let (limits, tool) = (case.thresholds(), case.run.tool());
         of_each_claim(case, phase, |claim, agreement| {
             let Agreement::Bytes(difference) = agreement else { return None };
             let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
@@ -82,15 +84,15 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
             let side = if difference.overstates() != is_time { "above" } else { "below" };
             let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();
-            let (give, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
-                (true, _) => ("allow no less than", "that"),
-                (false, true) => ("give", "what that allows"),
-                (false, false) if claim.metric.is_cpu() => ("give", "what that allows"),
-                (false, false) => ("give", "them"),
+            let (at_least, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
+                (true, _) => ("at least ", "that"),
+                (false, true) => ("", "the range that this allows"),
+                (false, false) if claim.metric.is_cpu() => ("", "the range that this allows"),
+                (false, false) => ("", "that"),
             };
             let counted = match (claim.claimed_bytes, run.moved(phase)) {
                 (Some(bytes), Ok(moved)) => format!(
-                    "; the tool counts {}, the calls moved {}",
+                    " It counts {}, and the calls moved {}.",
                     Quantity::bytes(bytes),
                     Quantity { value: moved, ..Quantity::bytes(0) }
                 ),
@@ -101,31 +103,32 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 observed: Some(difference.observed),
                 threshold: difference.threshold(threshold, limit),
                 message: format!(
-                    "{} was claimed, the calls inside the clock {give} {}: the claim is {} {side} {than}{counted}",
+                    "{tool} claims {}. The calls inside the clock show {at_least}{}. The claim is {} {side} {than}.{counted}",
                     claim.value,
                     difference.observed,
                     Quantity::ratio(apart)
                 ),
                 meaning: match (difference.overstates(), claim.claimed_bytes) {
                     (true, _) if claim.metric.is_cpu() => {
-                        "the figure counts CPU time that no thread of the pass used while the clock ran"
+                        "The figure counts CPU time that no thread of the pass used while the clock ran."
                     }
                     (false, _) if claim.metric.is_cpu() => {
-                        "the figure leaves out CPU time that the threads of the pass used"
+                        "The figure leaves out CPU time that the threads of the pass used."
                     }
                     (true, _) if claim.metric.is_latency() => {
-                        "the figure leaves out a part of the time that the calls took"
+                        "The figure leaves out a part of the time that the calls took."
                     }
-                    (true, Some(_)) => "the figure counts bytes that no call moved while the clock ran",
+                    (true, Some(_)) => "The figure counts bytes that no call moved while the clock ran.",
                     (true, None) => {
-                        "the figure counts bytes that no call moved, or too short a time; the tool prints no byte count that would distinguish them"
+                        "The figure counts bytes that no call moved, or too short a time. The tool does not print a \
+                         byte count to distinguish them."
                     }
-                    (false, _) => "the figure leaves out bytes that calls moved, or counts time beside the calls",
+                    (false, _) => "The figure leaves out bytes that calls moved, or includes time outside the calls.",
                 }
                 .to_owned(),
                 advice: match claim.metric.is_completion_latency() {
-                    true => "look at what the tool's clock leaves out, and quote the total latency".to_owned(),
-                    false => format!("quote {}, the figure that the calls give", difference.observed),
+                    true => "check what the tool's clock excludes, and quote the total latency".to_owned(),
+                    false => format!("quote {}, the observed figure", difference.observed),
                 },
             })
         })

@@ -52,6 +52,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB102",
     name: "claim-exceeds-device",
+    title: "The device moved less data than claimed",
+    explained_by: &["AB106", "AB204", "AB205", "AB406"],
     source: include_str!("claim_exceeds_device.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -81,19 +83,19 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case;
     let (run, limits) = (&case.run, case.thresholds());
     if matches!(phase.direction, Direction::Mixed | Direction::None) {
-        return Err(Halt::not_applicable("the pass has no one direction"));
+        return Err(Halt::not_applicable("The pass does not have a single direction."));
     }
     let moved = run.moved(phase)?;
     if moved == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     let discards = phase.direction == Direction::Discard;
     if !discards && run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
-        return Err(Halt::not_applicable("the pass does not go past the page cache: AB201 and AB301 judge it"));
+        return Err(Halt::not_applicable("The pass does not go past the page cache. AB201 and AB301 judge it."));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier != Tier::Block {
-        return Err(Halt::not_applicable("there is no device that keeps its data below the file: see AB106"));
+        return Err(Halt::not_applicable("There is no persistent device below the file. See AB106."));
     }
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
@@ -104,14 +106,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         _ => to_lowest(run, phase)?.bytes(),
     };
     if discards && own == 0.0 {
-        return Err(Halt::not_applicable("no discard reached the device: see AB106"));
+        return Err(Halt::not_applicable("No discard reached the device. See AB106."));
     }
     let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
         let others = if phase.direction == Direction::Read { read_by_all(run, phase)?.bytes() - moved } else { 0.0 };
         if others > 0.0 && claimed + others > own * limit.value.value {
             return Err(Halt::undecided(
-                "other passes read the same files, and whose bytes the device moved is not known",
+                "Other passes read the same files. The device's bytes cannot be divided among them.",
             ));
         }
         return Ok(case.silent(""));
@@ -122,12 +124,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(in_bytes(own)),
         threshold: limit.clone(),
         message: format!(
-            "{} are claimed to have {}, the device moved {} at most for this run",
+            "{} is claimed to have {}. The device moved at most {} for this run.",
             in_bytes(claimed),
-            if discards { "been discarded" } else { "gone past the page cache" },
+            if discards { "been discarded" } else { "bypassed the page cache" },
             in_bytes(own)
         ),
-        meaning: "the figure is not that of the device".to_owned(),
-        advice: "look at what is between the file and the device (`activebench show RUN --stage facts`)".to_owned(),
+        meaning: "The figure is not that of the device.".to_owned(),
+        advice: "check the layers between the file and the device (`activebench show RUN --stage facts`)".to_owned(),
     }))
 }

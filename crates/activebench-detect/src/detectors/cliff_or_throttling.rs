@@ -61,6 +61,8 @@ const MOSTLY: f64 = 0.9;
 pub static DETECTOR: Detector = Detector {
     code: "AB703",
     name: "cliff-or-throttling",
+    title: "The pass became much slower",
+    explained_by: &["AB505", "AB608"],
     source: include_str!("cliff_or_throttling.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -120,13 +122,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if phase.names.is_some() || phase.direction == Direction::None {
-        return Err(Halt::not_applicable("the pass moves no data"));
+        return Err(Halt::not_applicable("The pass does not move data."));
     }
     if run.fact(phase, FactName::Window)? < limits.ab703_window_least_ns.value.value {
-        return Err(Halt::not_applicable("the window is too short to distinguish a cliff from a pause"));
+        return Err(Halt::not_applicable("The pass is too short to distinguish a cliff from a pause."));
     }
     if run.moved(phase)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     let calls = match phase.direction {
         Direction::Read => run.fact(phase, FactName::ReadCalls)?,
@@ -134,7 +136,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         _ => run.fact(phase, FactName::ReadCalls)? + run.fact(phase, FactName::WriteCalls)?,
     };
     if calls < limits.ab703_calls_least_count.value.value {
-        return Err(Halt::not_applicable("so few calls have no rate that changes"));
+        return Err(Halt::not_applicable("There are too few calls to show a change of the rate."));
     }
     let source = RateSource::of(run, phase)?;
     let [first, last, error] = source.facts();
@@ -146,36 +148,37 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let rate = |value| Quantity::bytes_per_sec(value);
     if first - last <= limits.ab703_error_deviations_count.value.value * error {
         return Ok(case.silent(format!(
-            "the last fifth ran at {} and the first at {}, but the rate varies by as much inside them",
+            "The last fifth ran at {} and the first at {}. The rate varies as much within each.",
             rate(last),
             rate(first)
         )));
     }
     let whose = match source {
-        RateSource::Calls => "the calls moved",
-        RateSource::Copies => "the page cache took",
-        RateSource::Device => "the device took",
+        RateSource::Calls => "The calls moved",
+        RateSource::Copies => "The page cache took",
+        RateSource::Device => "The device took",
     };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
         observed: Some(Quantity::ratio(last / first)),
         threshold: limit.clone(),
         message: format!(
-            "{whose} {} in the last fifth of the window and {} in the first: {} of it",
+            "{whose} {} in the last fifth of the pass and {} in the first (a ratio of {}).",
             rate(last),
             rate(first),
             Quantity::ratio(last / first)
         ),
         meaning: match source {
             RateSource::Copies => {
-                "the page cache took the first part until its limit of dirty pages; a longer run gives the later rate"
+                "The page cache took the first part, up to its threshold of dirty pages. A longer run shows the \
+                 later rate."
             }
-            _ => "the figure is a mean of two rates; a longer run gives the later one",
+            _ => "The figure is a mean of two rates. A longer run shows the later one.",
         }
         .to_owned(),
         advice: format!(
-            "quote {} for the later part, and run the pass until its rate is steady; look at the device's temperature and \
-             at its cache",
+            "quote {} for the later part, and run the pass until its rate is steady. Check the device's temperature \
+             and its cache",
             rate(last)
         ),
     }))

@@ -59,6 +59,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB104",
     name: "clock-disagrees",
+    title: "The tool's clock is wrong",
+    explained_by: &["AB103", "AB607", "AB608"],
     source: include_str!("clock_disagrees.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -71,7 +73,7 @@ pub static DETECTOR: Detector = Detector {
 
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_phase(&DETECTOR, run, |case, phase| {
-        let limits = case.thresholds();
+        let (limits, tool) = (case.thresholds(), case.run.tool());
         of_each_claim(case, phase, |claim, agreement| {
             let Agreement::Clock(difference) = agreement else { return None };
             let effect = if difference.overstates() { Effect::Refuted } else { Effect::Unverifiable };
@@ -87,19 +89,19 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 observed: Some(difference.observed),
                 threshold: difference.threshold(threshold, limit),
                 message: format!(
-                    "{} was claimed, the calls give {}: the tool's clock ran about {} where the calls took {}",
+                    "{tool} claims {}, and the calls show {}. Its clock measured about {}, and the calls took {}.",
                     claim.value,
                     difference.observed,
                     in_ns(elapsed),
                     in_ns(window)
                 ),
                 meaning: match difference.overstates() {
-                    true => "the figure divides the right bytes by too short a time".to_owned(),
-                    false => "the figure divides the right bytes by more time than the calls took".to_owned(),
+                    true => "The figure divides the right bytes by too short a time.".to_owned(),
+                    false => "The figure divides the right bytes by more time than the calls took.".to_owned(),
                 },
                 advice: match window < limits.ab701_window_note_ns.value.value {
                     true => longer(run, phase, limits.ab701_window_note_ns.value.value / window),
-                    false => format!("quote {}, the figure that the calls give", difference.observed),
+                    false => format!("quote {}, the observed figure", difference.observed),
                 },
             })
         })

@@ -43,6 +43,8 @@ const FACTS: &[FactName] =
 pub static DETECTOR: Detector = Detector {
     code: "AB404",
     name: "compressible-payload",
+    title: "The data is compressible",
+    explained_by: &["AB406"],
     source: include_str!("compressible_payload.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -50,8 +52,8 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::RatesOfStorage,
     correction: Some(Correction {
         rank: 180,
-        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
-        measured_instead: |_, _| "storing packed data",
+        honest: Honest::None("the rate for incompressible data was not measured"),
+        measured_instead: |_, _| "storing compressed data",
     }),
     improvement: Some(Improvement::RandomPayload),
     questions: &[],
@@ -79,14 +81,14 @@ fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Fi
         observed: Some(Quantity::ratio(observed)),
         threshold: threshold.clone(),
         message: format!(
-            "of what was written {} is left after compression, {} of the samples are zeros{}",
+            "Compression leaves {} of the written data, and {} of the samples are zeros.{}",
             Quantity::ratio(left),
             Quantity::ratio(zeros),
-            packer.map_or_else(String::new, |packer| format!("; {packer} compresses"))
+            packer.map_or_else(String::new, |packer| format!(" The storage compresses data ({packer})."))
         ),
         meaning: match packer.is_some() {
-            true => "the storage moved a part of these bytes only".to_owned(),
-            false => "a device that compresses without saying so would move a part of these bytes only".to_owned(),
+            true => "The storage moved only a part of these bytes.".to_owned(),
+            false => "A device that compresses data would move only a part of these bytes.".to_owned(),
         },
         advice: advise(run, None, Improvement::RandomPayload),
     }))

@@ -62,6 +62,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB501",
     name: "cpu-bound",
+    title: "The CPU was the bottleneck",
+    explained_by: &["AB106", "AB201", "AB202", "AB203", "AB204", "AB205", "AB207", "AB208", "AB301", "AB302", "AB502"],
     source: include_str!("cpu_bound.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -69,7 +71,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::RatesOfStorage,
     correction: Some(Correction {
         rank: 290,
-        honest: Honest::None("the storage was not at its limit, so its rate was not measured"),
+        honest: Honest::None("the storage was not at its maximum, so its rate was not measured"),
         measured_instead: |_, _| "the CPU",
     }),
     improvement: None,
@@ -85,12 +87,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 pub(crate) fn cpu_capacity(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let window = run.fact(phase, FactName::Window)?;
     if window <= 0.0 {
-        return Err("the window has no length".to_owned());
+        return Err("the pass does not have a measurable duration".to_owned());
     }
     // Mapped data moves without calls, so no task counts as active; the task of the clock is active.
     let tasks = run.fact(phase, FactName::ActiveTasks)?.max(1.0);
     match run.manifest.host.cpus {
-        0 if tasks > 1.0 => Err("it is not known how many CPUs the host has".to_owned()),
+        0 if tasks > 1.0 => Err("the number of CPUs of this host is not known".to_owned()),
         0 => Ok(window),
         cpus => Ok(window * tasks.min(f64::from(cpus))),
     }
@@ -152,11 +154,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     // fio spins on the CPU while it waits for its next request.
     if !phase.own_limits.is_empty() {
-        return Err(Halt::not_applicable("the tool limits its own pace and may wait on the CPU: see AB506"));
+        return Err(Halt::not_applicable("The tool limits its own pace and may wait on the CPU. See AB506."));
     }
     let (user, kernel) = (run.fact(phase, FactName::UserCpu)?, run.fact(phase, FactName::KernelCpu)?);
     let share = (user + kernel) / cpu_capacity(run, phase)?;
@@ -169,7 +171,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let busy = busy.at_least;
     if !idled {
         return Ok(case.silent(format!(
-            "the CPU was busy for {} of its time and the device for {}",
+            "The CPU was busy for {} of the time and the device for {}.",
             Quantity::ratio(share),
             Quantity::ratio(busy)
         )));
@@ -182,7 +184,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!(
-            "the threads were on a CPU for {} of the time that they could have used (user {}, kernel {} in a window of {}), the device was busy for {}",
+            "The threads used {} of the available CPU time (user {}, kernel {} in {}). The disk was busy for {}.",
             Quantity::ratio(share),
             in_ns(user),
             in_ns(kernel),
@@ -190,15 +192,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Quantity::ratio(busy)
         ),
         meaning: match (stored, phase.direction) {
-            (true, Direction::Read) => "all of it came from the storage, which could have given it faster",
-            (true, _) => "the storage held all of it when the clock stopped, and could have taken it faster",
-            (false, _) => "the figure is what the CPU could do, not what the storage could",
+            (true, Direction::Read) => "All of it came from the disk, which could have delivered it faster.",
+            (true, _) => "The disk had all of it when the clock stopped, and could have stored it faster.",
+            (false, _) => "The figure shows the speed of the CPU, not of the disk.",
         }
         .to_owned(),
         advice: match phase.direction {
-            Direction::Read if stored => "use larger blocks or more tasks, if the storage's own limit is asked for",
-            Direction::Read => "let the device take part (uncached or direct reads), with larger blocks or more tasks",
-            _ => "let the device take part (synced or direct writes), with larger blocks or more tasks",
+            Direction::Read if stored => "use larger blocks or more tasks to reach the storage's maximum",
+            Direction::Read => "use direct or uncached reads, with larger blocks or more tasks",
+            _ => "use direct or synced writes, with larger blocks or more tasks",
         }
         .to_owned(),
     }))

@@ -88,6 +88,8 @@ const FACTS_OF_THE_RUN_QUEUE: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB602",
     name: "cpu-interference",
+    title: "Other programs used the CPU",
+    explained_by: &[],
     source: include_str!("cpu_interference.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -116,7 +118,7 @@ fn demand(phase: &Phase) -> Result<Bounded, String> {
     let on_cpu = phase.facts.complete(FactName::UserCpu)? + phase.facts.complete(FactName::KernelCpu)?;
     let all = on_cpu + phase.facts.complete(FactName::OffCpu)?;
     if all <= 0.0 {
-        return Err("the threads have no time".to_owned());
+        return Err("the threads of the pass do not have any recorded time".to_owned());
     }
     let wanted = Bounded { value: on_cpu + preempted.value, error: preempted.error };
     Ok(wanted.of(all))
@@ -129,7 +131,7 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let stolen = bounded(phase, FactName::Steal, FactName::StealError)?;
     let processors = case.run.manifest.host.cpus;
     if processors == 0 {
-        return Err(Halt::undecided("it is not known how many CPUs the hypervisor could take"));
+        return Err(Halt::undecided("The number of CPUs of this host is not known."));
     }
     let share = match case.run.fact(phase, FactName::StealShare) {
         Ok(value) => Bounded { value, error: 0.0 },
@@ -141,19 +143,22 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !share.is_above(warn.value.value) {
         return Err(Halt::undecided(format!(
-            "the hypervisor took {} of the CPUs' time, known to an accuracy of {}",
+            "The hypervisor took {} of the CPU time, ± {}. A longer pass would decide it.",
             Quantity::ratio(share.value),
             Quantity::ratio(share.error)
         )));
     }
     let demand = demand(phase)?;
-    let needed = format!("the hypervisor took {} of the CPUs' time, and the pass", Quantity::ratio(share.value));
+    let needed = format!("The hypervisor took {} of the CPU time.", Quantity::ratio(share.value));
     if demand.is_within(warn.value.value) {
-        return Ok(Some(case.silent(format!("{needed} needed one for {} of its own", Quantity::ratio(demand.value)))));
+        return Ok(Some(case.silent(format!(
+            "{needed} The pass needed a CPU for {} of its own time.",
+            Quantity::ratio(demand.value)
+        ))));
     }
     if !demand.is_above(warn.value.value) {
         return Err(Halt::undecided(format!(
-            "{needed} needed one for {} of its own, known to an accuracy of {}",
+            "{needed} The pass needed a CPU for {} of its own time, ± {}. A longer pass would decide it.",
             Quantity::ratio(demand.value),
             Quantity::ratio(demand.error)
         )));
@@ -166,19 +171,21 @@ fn stolen(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
         true => (Weight::Fail(Effect::Unverifiable), fail),
         false => (Weight::Warn(Effect::Unverifiable), warn),
     };
-    Ok(Some(case.fires(Firing {
-        weight,
-        observed: Some(Quantity::ratio(share.value)),
-        threshold: threshold.clone(),
-        message: format!(
-            "the hypervisor gave {} of this machine's CPU time to others while the clock ran ({} on {processors} CPUs, /proc/stat)",
-            Quantity::ratio(share.value),
-            Quantity { value: stolen.value, ..Quantity::ns(0) },
-        ),
-        meaning: "left alone the machine would have given a better figure, by how much is not known".to_owned(),
-        advice: "give the virtual machine CPUs of its own, or repeat the run when its neighbours are quiet"
-            .to_owned(),
-    })))
+    Ok(Some(
+        case.fires(Firing {
+            weight,
+            observed: Some(Quantity::ratio(share.value)),
+            threshold: threshold.clone(),
+            message: format!(
+                "The hypervisor took {} of this machine's CPU time for others ({} on {processors} CPUs).",
+                Quantity::ratio(share.value),
+                Quantity { value: stolen.value, ..Quantity::ns(0) },
+            ),
+            meaning: "On a machine of its own the figure would be higher.".to_owned(),
+            advice: "give the virtual machine its own CPUs, or repeat the run when other machines on the host are idle"
+                .to_owned(),
+        }),
+    ))
 }
 
 fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
@@ -188,7 +195,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let on_cpu = run.fact(phase, FactName::UserCpu)? + run.fact(phase, FactName::KernelCpu)?;
     let all = on_cpu + run.fact(phase, FactName::OffCpu)?;
     if all <= 0.0 {
-        return Err(Halt::undecided("the threads of the pass have no time"));
+        return Err(Halt::undecided("The threads of the pass do not have any recorded time."));
     }
     let share = preempted.of(all);
     if share.is_within(limit.value.value) {
@@ -196,7 +203,7 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !share.is_above(limit.value.value) {
         return Err(Halt::undecided(format!(
-            "the threads waited for a CPU for {} of their time, known to an accuracy of {}",
+            "The threads waited for a CPU for {} of their time, ± {}. A longer pass would decide it.",
             Quantity::ratio(share.value),
             Quantity::ratio(share.error)
         )));
@@ -212,21 +219,21 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             observed: Some(Quantity::ratio(share.value)),
             threshold: limit.clone(),
             message: format!(
-                "the threads of the pass could run and waited for a CPU for {} of their time ({} of {})",
+                "The threads were ready to run and waited for a CPU for {} of their time ({} of {}).",
                 Quantity::ratio(share.value),
                 in_ns(preempted.value),
                 in_ns(all)
             ),
             meaning: match own {
-                true => "they outnumber the CPUs and took turns: the figure is one of the CPUs too",
+                true => "There are more threads than CPUs, so the figure depends on the CPUs too.",
                 false => {
-                "something else had the CPU (another program, or the kernel's workers): with one of its own the tool would have given a better figure"
-            }
+                    "Other programs or kernel threads used the CPU. On an idle machine the figure would be higher."
+                }
             }
             .to_owned(),
             advice: match own {
-                true => "use no more tasks than CPUs, or asynchronous I/O from a few of them",
-                false => "stop what else runs, or give the tool a CPU of its own (`taskset`), and repeat the run",
+                true => "use no more tasks than CPUs, or asynchronous I/O from a few tasks",
+                false => "stop other programs, or give the tool its own CPU (`taskset`), and repeat the run",
             }
             .to_owned(),
         }),

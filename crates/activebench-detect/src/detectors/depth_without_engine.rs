@@ -30,6 +30,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB801",
     name: "depth-without-engine",
+    title: "The engine cannot reach the queue depth",
+    explained_by: &[],
     source: include_str!("depth_without_engine.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -43,19 +45,19 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         let Some(promise) = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))) else {
-            return Err(Halt::not_applicable("no depth above 1 is asked for"));
+            return Err(Halt::not_applicable("No depth above 1 is asked for."));
         };
         match phase.submission {
             Submission::Synchronous | Submission::Mapped | Submission::Nothing => {}
-            Submission::Unknown => return Err(Halt::undecided("the engine is not known")),
+            Submission::Unknown => return Err(Halt::undecided("The I/O engine is not known.")),
             Submission::Asynchronous | Submission::AsynchronousIfDirect => return Ok(case.silent("")),
         }
         Ok(case.fires(Firing {
             weight: Weight::Warn(Effect::Misleading),
             observed: None,
             threshold: Threshold { value: Quantity::count(1), source: "one call at a time".to_owned() },
-            message: format!("`{}` asks for a depth that this engine does not have", promise.option),
-            meaning: "the figure will be that of one operation at a time for each task".to_owned(),
+            message: format!("`{}` asks for a queue depth that this engine does not support.", promise.option),
+            meaning: "The figure will be that of one operation at a time per task.".to_owned(),
             advice: "choose an asynchronous engine (fio: `--ioengine=libaio --direct=1`), or more tasks".to_owned(),
         }))
     })

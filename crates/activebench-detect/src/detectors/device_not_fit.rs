@@ -54,6 +54,8 @@ const FACTS: &[FactName] = &[FactName::DeviceWriteBytes, FactName::DeviceWriteBy
 pub static DETECTOR: Detector = Detector {
     code: "AB606",
     name: "device-not-fit",
+    title: "The device is not ready to be measured",
+    explained_by: &[],
     source: include_str!("device_not_fit.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -61,8 +63,8 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 200,
-        honest: Honest::None("what the whole device gives was not measured"),
-        measured_instead: |_, _| "a device of which a part is missing",
+        honest: Honest::None("the rate of the whole device was not measured"),
+        measured_instead: |_, _| "an incomplete device",
     }),
     improvement: None,
     questions: &[],
@@ -75,7 +77,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target =
+        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     let mut findings = Vec::new();
     if case.thresholds().requires_preconditioning {
         findings.push(preconditioned(case, phase, target).unwrap_or_else(|halt| case.halted(halt)));
@@ -92,7 +95,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
 
 fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
     let hardware = case.run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the state of the devices was not read"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the state of the devices."))?;
     let below =
         |state: &&State| state.device == target.s_dev || target.layers.iter().any(|layer| layer.device == state.device);
     let told: Vec<&State> = hardware.states.iter().filter(below).collect();
@@ -111,10 +114,10 @@ fn states(case: &Case<'_>, target: &Target) -> Result<Vec<Finding>, Halt> {
         return Err(halt);
     }
     if let Some(why) = hardware.unread_of(STATE_FILES) {
-        return Err(Halt::undecided(format!("a state was not read: {why}")));
+        return Err(Halt::undecided(format!("A state of the device was not read: {why}.")));
     }
     if told.is_empty() {
-        return Err(Halt::not_applicable("nothing below the file says what state it is in"));
+        return Err(Halt::not_applicable("No device below the file reports a state."));
     }
     Ok(vec![case.silent("")])
 }
@@ -127,11 +130,11 @@ const STATE_FILES: &[&str] = &["/md/", "/state", "_alarm", "/sys/fs/btrfs", "/sy
 /// # Errors
 /// When this version does not know the kernel's value.
 fn finding_of(case: &Case<'_>, state: &State) -> Result<Option<Finding>, Halt> {
-    const BUSY: &str = "the device was busy with itself: fit, it would have given another figure";
-    const A_PART: &str = "the figure is that of what is left of the device";
+    const BUSY: &str = "The device was busy with its own work, which changes the figure.";
+    const A_PART: &str = "The figure is that of the remaining part of the device.";
     let (name, value) = (state.name.as_str(), state.value.as_str());
     let not_understood =
-        || Halt::undecided(format!("{name} says {value:?}, which is not understood ({})", state.source));
+        || Halt::undecided(format!("The state {value:?} of {name} is not understood ({}).", state.source));
     let number = match state.kind {
         StateKind::ArrayDegraded | StateKind::MemberMissing | StateKind::TemperatureAlarm => {
             Some(value.parse::<u64>().map_err(|_| not_understood())?)
@@ -151,50 +154,50 @@ fn finding_of(case: &Case<'_>, state: &State) -> Result<Option<Finding>, Halt> {
     let busy = Weight::Fail(Effect::Unverifiable);
     let (weight, message, meaning, advice) = match state.kind {
         StateKind::ArraySync => {
-            (busy, format!("{name} was busy: {value}"), BUSY, "wait until it is idle, and repeat the run")
+            (busy, format!("The array {name} was busy: {value}"), BUSY, "wait until it is idle, and repeat the run")
         }
         StateKind::ArrayDegraded => (
             Weight::Fail(Effect::Misleading),
-            format!("{name} is degraded: it lacks {value} of its members"),
+            format!("The array {name} is degraded: {value} of its members are missing"),
             A_PART,
-            "replace what is missing, wait until it is rebuilt, and repeat the run",
+            "replace the missing members, wait for the rebuild, and repeat the run",
         ),
         StateKind::MemberMissing => (
             Weight::Fail(Effect::Misleading),
-            format!("{name} is missing"),
+            format!("A member is missing: {name}"),
             A_PART,
             "replace it (`btrfs replace`), and repeat the run",
         ),
         StateKind::Controller => (
             busy,
-            format!("the controller {name} is {value}, not live"),
+            format!("The controller {name} is {value}, not live"),
             BUSY,
-            "look at the kernel's log for resets of the controller",
+            "check the kernel's log for resets of the controller",
         ),
         StateKind::ScsiDisk => (
             busy,
-            format!("the disk {name} is {value}, not running"),
+            format!("The disk {name} is {value}, not running"),
             BUSY,
-            "look at the kernel's log for errors of the disk",
+            "check the kernel's log for errors of the disk",
         ),
         StateKind::TemperatureAlarm => (
             busy,
-            format!("{name} says that it is too hot"),
-            "a hot disk slows itself down: cool, it would have given another figure",
+            format!("A temperature alarm is on: {name}"),
+            "A hot disk reduces its speed, which changes the figure.",
             "cool it, and repeat the run",
         ),
         StateKind::MemberErrors => (
             Weight::Note,
-            format!("{name} counts errors: {value}"),
-            "the member failed at some time since its counters were last reset",
-            "look at `btrfs device stats`, and at the kernel's log",
+            format!("The member {name} counts errors: {value}"),
+            "The member failed since its counters were last reset.",
+            "check `btrfs device stats` and the kernel's log",
         ),
     };
     Ok(Some(case.fires(Firing {
         weight,
         observed: number.map(Quantity::count),
         threshold: Threshold { value: Quantity::count(0), source: "a device that is fit".to_owned() },
-        message: format!("{message} ({})", state.source),
+        message: format!("{message} ({}).", state.source),
         meaning: meaning.to_owned(),
         advice: advice.to_owned(),
     })))
@@ -217,11 +220,11 @@ fn in_whole_blocks(size_bytes: u64, block_bytes: u64) -> f64 {
 
 /// Judges whether enough was written to the device before the pass, by the run itself or during its preparation.
 fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Finding, Halt> {
-    let device = target.device().ok_or_else(|| Halt::not_applicable("there is no block device below the file"))?;
+    let device = target.device().ok_or_else(|| Halt::not_applicable("There is no block device below the file."))?;
     let size = device.size_bytes.filter(|size| *size > 0);
-    let size = size.ok_or_else(|| Halt::undecided(format!("the size of {} is not known", device.name)))?;
+    let size = size.ok_or_else(|| Halt::undecided(format!("The size of {} is not known.", device.name)))?;
     let start = phase.window.map(|window| window.start_ns);
-    let start = start.ok_or_else(|| Halt::undecided("the pass has no window"))?;
+    let start = start.ok_or_else(|| Halt::undecided("The start of the pass is not known."))?;
     let limit = &case.thresholds().ab606_preconditioning_least_ratio;
     let mut block = BLOCK_BYTES;
     let mut written = beforehand(case, target)?;
@@ -249,7 +252,7 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
     let beside = beside_the_passes(case, start)?;
     if written + beside >= needed {
         return Err(Halt::undecided(format!(
-            "calls beside the known passes wrote {}, and it is not known whether to {} before this pass",
+            "Calls outside the known passes wrote {}. It is not known whether they wrote to {} before this pass.",
             in_bytes(beside),
             device.name
         )));
@@ -259,14 +262,15 @@ fn preconditioned(case: &Case<'_>, phase: &Phase, target: &Target) -> Result<Fin
         observed: Some(Quantity::ratio(written / size as f64)),
         threshold: limit.clone(),
         message: format!(
-            "{} were written to {} before this pass, whose size is {}",
+            "{} was written to {} before this pass. Its size is {}.",
             in_bytes(written),
             device.name,
             Quantity::bytes(size)
         ),
-        meaning: "a device that was not preconditioned is faster than it stays".to_owned(),
+        meaning: "A device without preconditioning is faster than in its steady state.".to_owned(),
         advice: format!(
-            "purge {0}, write twice its size sequentially, then measure: `--destroy` with the path of {0} does so",
+            "purge {0}, write twice its size sequentially, then measure: `--destroy` with the path of {0} does all \
+             three",
             device.name
         ),
     }))
@@ -281,7 +285,10 @@ fn beforehand(case: &Case<'_>, target: &Target) -> Result<f64, Halt> {
     match preparation.filter(of_target) {
         None => Ok(0.0),
         Some(preparation) => preparation.preconditioning.written_bytes.ok_or_else(|| {
-            Halt::undecided(format!("what the preconditioning of {} wrote was not seen whole", preparation.device))
+            Halt::undecided(format!(
+                "The writes of the preconditioning of {} were not observed completely.",
+                preparation.device
+            ))
         }),
     }
 }

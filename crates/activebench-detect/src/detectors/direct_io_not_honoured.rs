@@ -62,6 +62,8 @@ const FRESH_BUFFERS_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 pub static DETECTOR: Detector = Detector {
     code: "AB204",
     name: "direct-io-not-honoured",
+    title: "Direct I/O went through the page cache",
+    explained_by: &[],
     source: include_str!("direct_io_not_honoured.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -82,15 +84,15 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let run = &case.run;
         let target = run.target_of(phase);
         if target.is_some_and(|target| target.tier == Tier::Memory) {
-            return Err(Halt::not_applicable("the file is in memory: see AB106"));
+            return Err(Halt::not_applicable("The file is in memory. See AB106."));
         }
         if phase.direction == Direction::Discard {
-            return Err(Halt::not_applicable("discards move no data"));
+            return Err(Halt::not_applicable("Discards move no data."));
         }
         let moved = run.moved(phase)?;
         let direct = run.fact(phase, FactName::DirectShare)? * moved;
         if direct <= 0.0 {
-            return Err(Halt::not_applicable("no byte went through a descriptor with O_DIRECT"));
+            return Err(Halt::not_applicable("No byte went through a descriptor with O_DIRECT."));
         }
         let limits = case.thresholds();
         let by_calls = run.fact(phase, FactName::DirectCachedBytes)?;
@@ -119,25 +121,25 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             threshold: limit.clone(),
             message: match from_buffers > cached {
                 true => format!(
-                    "{} with O_DIRECT; {} of the {} of direct I/O came from the page cache",
+                    "{} with O_DIRECT. {} of the {} of direct I/O came from the page cache.",
                     case.claimed(),
                     in_bytes(from_buffers),
                     in_bytes(direct)
                 ),
                 false => format!(
-                    "{} with O_DIRECT; {} of the {} of direct I/O entered the page cache",
+                    "{} with O_DIRECT. {} of the {} of direct I/O entered the page cache.",
                     case.claimed(),
                     in_bytes(cached),
                     in_bytes(direct)
                 ),
             },
             meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
-                _ if whole => "a part took the way through the cache, and all of it came from the device",
+                _ if whole => "A part used the page cache, but all of it came from the device.",
                 _ if from_buffers >= cached => {
-                    "btrfs served the first read into each fresh buffer from the page cache: that part is faster"
+                    "On btrfs, the page cache serves the first read into each fresh buffer. That part is faster."
                 }
-                true => "the file system served direct I/O through its cache: the figure is not direct",
-                false => "the file system served a small part of the direct I/O through its cache",
+                true => "The file system served direct I/O through its cache, so the figure is not direct.",
+                false => "The file system served a small part of the direct I/O through its cache.",
             }
             .to_owned(),
             advice: match target.map(|target| target.fs_type.as_str()) {
@@ -179,7 +181,7 @@ fn inserted_by_tasks(case: &Case<'_>, phase: &Phase, by_calls: f64, direct: f64)
         return match phase.submission {
             Submission::Synchronous => Ok(by_calls),
             _ => Err(Halt::undecided(format!(
-                "{} entered the page cache, and the reads and the writes of the mix are not distinguished",
+                "{} entered the page cache. Reads and writes of the mix cannot be distinguished.",
                 Quantity { value: inserted, ..Quantity::bytes(0) }
             ))),
         };

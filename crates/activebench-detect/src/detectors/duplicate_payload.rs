@@ -40,6 +40,8 @@ const FACTS: &[FactName] = &[FactName::PayloadSamples, FactName::PayloadDuplicat
 pub static DETECTOR: Detector = Detector {
     code: "AB405",
     name: "duplicate-payload",
+    title: "The same data was written repeatedly",
+    explained_by: &["AB406"],
     source: include_str!("duplicate_payload.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -47,7 +49,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 190,
-        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
+        honest: Honest::None("the rate for incompressible data was not measured"),
         measured_instead: |_, _| "storing data once",
     }),
     improvement: Some(Improvement::RandomPayload),
@@ -80,11 +82,14 @@ fn by_samples(case: &Case<'_>, phase: &Phase, packer: Option<&str>) -> Result<Fi
         threshold: if fails { &limits.ab405_duplicates_fail_ratio } else { &limits.ab405_duplicates_warn_ratio }
             .clone(),
         message: format!(
-            "{} of the sampled writes carry what another one carried{}",
+            "{} of the sampled writes repeat the data of another one.{}",
             Quantity::ratio(duplicates),
-            packer.map_or_else(String::new, |packer| format!("; {packer} packs data"))
+            packer.map_or_else(String::new, |packer| format!(
+                " The storage compresses or deduplicates data \
+                                                              ({packer})."
+            ))
         ),
-        meaning: "storage that keeps one copy would move a part of these bytes only".to_owned(),
+        meaning: "Storage that keeps one copy would move only a part of these bytes.".to_owned(),
         advice: advise(run, None, Improvement::RandomPayload),
     }))
 }

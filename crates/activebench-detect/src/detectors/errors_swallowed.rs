@@ -39,6 +39,8 @@ const FACTS: &[FactName] = &[FactName::FailedCalls, FactName::ShortCalls, FactNa
 pub static DETECTOR: Detector = Detector {
     code: "AB105",
     name: "errors-swallowed",
+    title: "Calls failed, and the tool does not say so",
+    explained_by: &[],
     source: include_str!("errors_swallowed.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -46,7 +48,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 270,
-        honest: Honest::None("what the failed calls would have taken is not known"),
+        honest: Honest::None("the time of the failed calls is not known"),
         measured_instead: |_, _| "a pass with failed calls",
     }),
     improvement: None,
@@ -63,17 +65,18 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         }
         if let Some(error) = run.parsed.errors.first() {
             return Ok(case.silent(format!(
-                "{failed} calls failed and {short} were short; the tool reports errors itself ({} line {})",
+                "{failed} calls failed and {short} were short. The tool reports errors itself ({} line {}).",
                 error.source.stream, error.source.line
             )));
         }
         if run.manifest.child.exit_code.is_none() && run.manifest.child.signal.is_none() {
-            return Err(Halt::undecided("calls failed or were short, and it is not known how the tool ended"));
+            return Err(Halt::undecided("Calls failed or were short. The exit code of the tool is not known."));
         }
         if run.manifest.child.exit_code != Some(0) {
-            return Ok(
-                case.silent(format!("{failed} calls failed and {short} were short; the tool did not end with success"))
-            );
+            return Ok(case.silent(format!(
+                "{failed} calls failed and {short} were short. The tool did not exit with \
+                                     success."
+            )));
         }
         let whole = match phase.requested_bytes {
             Some(requested) => case.run.moved(phase)? >= requested as f64,
@@ -85,14 +88,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity { value: failed + short, ..Quantity::count(0) }),
             threshold: limit.clone(),
             message: format!(
-                "{failed} calls failed and {short} moved less than asked while the clock ran; the tool reports 0 \
-                 errors and ended with exit code 0"
+                "While the clock ran, {failed} calls failed and {short} moved less than requested. The tool reports \
+                 0 errors and exit code 0."
             ),
             meaning: match resumed {
-                true => "the tool went on with the rest: all the bytes that were asked for moved".to_owned(),
-                false => "the figure is that of a pass in which part of the work was not done".to_owned(),
+                true => "The tool repeated the rest, so all requested bytes moved.".to_owned(),
+                false => "A part of the work behind the figure was not done.".to_owned(),
             },
-            advice: "look at the kernel log and at the free space of the file system, and repeat the run".to_owned(),
+            advice: "check the kernel log and the free space of the file system, and repeat the run".to_owned(),
         }))
     })
 }

@@ -52,6 +52,8 @@ const REQUIRED: [Hook; 6] =
 pub static DETECTOR: Detector = Detector {
     code: "AB902",
     name: "evidence-lost",
+    title: "The observation is incomplete",
+    explained_by: &[],
     source: include_str!("evidence_lost.rs"),
     judge: Judge::Run(judge_run),
     facts: &[],
@@ -99,11 +101,11 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::WarnWith(Effect::Unverifiable),
             observed: (count > 0).then(|| Quantity::count(count)),
             threshold: limit.clone(),
-            message: format!("the observation is incomplete: {}", gaps.join("; ")),
-            meaning: "what was lost could confirm or refute any figure of the run".to_owned(),
+            message: format!("The observation is incomplete: {}.", gaps.join("; ")),
+            meaning: "The missing evidence could confirm or refute any figure of the run.".to_owned(),
             advice: match (broken_off, count) {
                 (true, _) => "repeat the run and let it end".to_owned(),
-                (false, 0) => "`activebench doctor` says what is missing and how to fix it".to_owned(),
+                (false, 0) => "run `activebench doctor`: it shows the missing part and how to fix it".to_owned(),
                 (false, _) => "repeat the run on a quieter machine".to_owned(),
             },
         })
@@ -113,19 +115,21 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity::count(count)),
             threshold: limit.clone(),
             message: match tolerated {
-                true => format!("{count} lost or missed, which the threshold allows: {}", spare.join("; ")),
-                false => format!("every record on I/O arrived; {}", spare.join("; ")),
+                true => {
+                    format!("{count} records were lost or missed, which the threshold allows: {}.", spare.join("; "))
+                }
+                false => format!("Every record of I/O arrived. Others did not: {}.", spare.join("; ")),
             },
-            meaning: "facts that need it are missing, and their detectors undecided".to_owned(),
+            meaning: "Facts that need them are missing, and the checks of these facts are undecided.".to_owned(),
             advice: match coverage.probes.iter().all(|probe| probe.attached) {
-                true => "repeat the run on a quieter machine where they matter".to_owned(),
-                false => "`activebench doctor` says how to fix it".to_owned(),
+                true => "repeat the run on a quieter machine if you need these facts".to_owned(),
+                false => "run `activebench doctor`: it shows how to fix it".to_owned(),
             },
         })
     } else if coverage.records.is_empty() && coverage.backend != Backend::Ptrace {
-        case.halted(Halt::undecided("no account of the records was kept"))
+        case.halted(Halt::undecided("This run has no count of lost records."))
     } else if coverage.probes.is_empty() && coverage.backend != Backend::Ptrace {
-        case.halted(Halt::undecided("it was not kept which hooks were attached"))
+        case.halted(Halt::undecided("This run does not record which hooks were attached."))
     } else {
         case.silent("")
     };
@@ -147,12 +151,12 @@ fn log_ended_early(run: &Run<'_>, cut: &LogCut) -> Finding {
         observed: Some(Quantity::count(count)),
         threshold: run.thresholds.ab902_lost_records_count.clone(),
         message: format!(
-            "the log of single I/Os was cut {after} after the start, because {}; later records are only counted ({})",
+            "The log of single I/Os was cut {after} after the start, because {}. Later records are only counted ({}).",
             cut.why,
             classes.join(", ")
         ),
-        meaning: "totals of the run are exact; figures of passes that were not over by then are not".to_owned(),
-        advice: "raise --events-limit, give an --out on a device that the tool does not use, or shorten the run"
+        meaning: "Totals of the run are exact. Figures of passes that ended later are not.".to_owned(),
+        advice: "raise `--events-limit`, put `--out` on a device that the tool does not use, or shorten the run"
             .to_owned(),
     })
 }

@@ -54,6 +54,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB303",
     name: "flush-never-issued",
+    title: "The device never received a flush",
+    explained_by: &["AB106", "AB205"],
     source: include_str!("flush_never_issued.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -92,28 +94,39 @@ fn covered_syncs(phase: &Phase, inside: f64) -> f64 {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not write"));
+        return Err(Halt::not_applicable("The pass does not write."));
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     let device = match target.tier {
-        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
+        Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),
         _ => device_below(target)?,
     };
     match device.write_cache.as_deref() {
         Some("write through") => {
-            return Err(Halt::not_applicable(format!("{} has no volatile write cache", device.name)));
+            return Err(Halt::not_applicable(format!(
+                "The device {} does not have a volatile write cache.",
+                device.name
+            )));
         }
         Some("write back") => {}
-        Some(other) => return Err(Halt::undecided(format!("{} states its write cache as {other:?}", device.name))),
+        Some(other) => {
+            return Err(Halt::undecided(format!(
+                "The device {} reports an unknown write cache, {other:?}.",
+                device.name
+            )));
+        }
         None => {
-            return Err(Halt::undecided(format!("it is not known whether {} has a volatile write cache", device.name)));
+            return Err(Halt::undecided(format!(
+                "It is not known whether the device {} has a volatile write cache.",
+                device.name
+            )));
         }
     }
     run.moved(phase)?;
     if run.fact(phase, FactName::WriteBytes)? == 0.0 {
-        return Err(Halt::not_applicable("no byte was written"));
+        return Err(Halt::not_applicable("No byte was written."));
     }
     let inside = run.fact(phase, FactName::SyncsInside)?;
     let sync_writes = fact_if_any(phase, FactName::SyncWriteShare)?.unwrap_or(0.0);
@@ -123,7 +136,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let syncs = covered_syncs(phase, inside).max(if ended_by_sync { 1.0 } else { 0.0 });
     let synced = syncs > 0.0 || sync_writes > 0.0;
     if !synced && direct == 0.0 {
-        return Err(Halt::not_applicable("nothing was synced: see AB301"));
+        return Err(Halt::not_applicable("Nothing was synced. See AB301."));
     }
     let flushed = run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?;
     let limit = &case.thresholds().ab303_flushes_floor_count;
@@ -132,7 +145,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     // A stacked device may complete no request of its own; then a flush cannot be expected there.
     if run.fact(phase, FactName::DeviceTotalBytes)? == 0.0 {
-        return Err(Halt::undecided(format!("no request at all was seen to complete at {}", device.name)));
+        return Err(Halt::undecided(format!("No completed request was observed at {}.", device.name)));
     }
     let durable = case.claims().iter().any(|claim| run.subject_of(claim) == Subject::DurableWrite);
     let how = match (sync_writes > 0.0, synced) {
@@ -151,11 +164,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         },
         observed: Some(Quantity::count(0)),
         threshold: limit.clone(),
-        message: format!("{how}; {} (write cache: write back) completed 0 FLUSH and 0 FUA requests", device.name),
-        meaning: "the data may be in the device's volatile cache: a power cut loses it".to_owned(),
+        message: format!(
+            "{how}. The device {} (write cache: write back) completed 0 FLUSH and 0 FUA requests.",
+            device.name
+        ),
+        meaning: "The data may be in the device's volatile cache, which a power cut erases.".to_owned(),
         advice: match (synced, without_barriers) {
-            (true, true) => format!("mount {} with barriers (its options say otherwise)", target.mount_point),
-            (true, false) => format!("look at why syncs on {} make no flush at {}", target.mount_point, device.name),
+            (true, true) => format!("mount {} with barriers (its mount options turn them off)", target.mount_point),
+            (true, false) => {
+                format!("check why syncs on {} do not cause a flush at {}", target.mount_point, device.name)
+            }
             (false, _) => advise(run, None, Improvement::SurvivePowerLoss),
         },
     }))

@@ -36,6 +36,8 @@ const FACTS: &[FactName] = &[FactName::ForeignDirtyAtStart, FactName::WriteBytes
 pub static DETECTOR: Detector = Detector {
     code: "AB603",
     name: "foreign-dirty-pages",
+    title: "Other programs had unwritten data in memory",
+    explained_by: &[],
     source: include_str!("foreign_dirty_pages.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -52,16 +54,16 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not write"));
+        return Err(Halt::not_applicable("The pass does not write."));
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: nothing is written back"));
+        return Err(Halt::not_applicable("The file is in memory, so nothing is written back."));
     }
     let written = run.fact(phase, FactName::WriteBytes)?;
     if written == 0.0 {
-        return Err(Halt::not_applicable("no write call moved a byte"));
+        return Err(Halt::not_applicable("No write call moved a byte."));
     }
     let (share, floor) = (&limits.ab603_dirty_warn_ratio, limits.ab603_dirty_floor_bytes.value.value);
     // Pages that may be the tool's own are an upper bound for those of others.
@@ -72,12 +74,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     if let Some(Completeness::Partial(why)) = fact.map(|fact| &fact.completeness) {
         let most = Quantity { value: at_most.unwrap_or(0.0), ..Quantity::bytes(0) };
-        return Err(Halt::undecided(format!("{most} waited to be written back when the window began: {why}")));
+        return Err(Halt::undecided(format!(
+            "Up to {most} of unwritten data was in memory when the pass began: {why}."
+        )));
     }
     let dirty = run.fact(phase, FactName::ForeignDirtyAtStart)?;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let passed = match run.fact(phase, FactName::ForeignBytes) {
-        Ok(foreign) => format!("; {} of others' passed the device while the clock ran", in_bytes(foreign)),
+        Ok(foreign) => format!(" The disk wrote {} for others meanwhile.", in_bytes(foreign)),
         Err(_) => String::new(),
     };
     Ok(case.fires(Firing {
@@ -85,13 +89,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(dirty / written)),
         threshold: share.clone(),
         message: format!(
-            "{} of others' data waited to be written back when the window began (/proc/meminfo), against {} that the \
-             pass wrote{passed}",
+            "Other programs had {} of unwritten data in memory when the pass began ({} of what it wrote).{passed}",
             in_bytes(dirty),
-            in_bytes(written)
+            Quantity::ratio(dirty / written)
         ),
-        meaning: "the kernel writes it back beside the pass: the figure depends on what happened before the run"
-            .to_owned(),
+        meaning: "The kernel may write it during the pass, so earlier activity affects the figure.".to_owned(),
         advice: "run `sync` before the benchmark".to_owned(),
     }))
 }

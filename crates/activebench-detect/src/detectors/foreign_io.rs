@@ -32,6 +32,8 @@ const FACTS: &[FactName] = &[FactName::ForeignBytes, FactName::DeviceTotalBytes]
 pub static DETECTOR: Detector = Detector {
     code: "AB601",
     name: "foreign-io",
+    title: "Other programs used the device",
+    explained_by: &[],
     source: include_str!("foreign_io.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -46,11 +48,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         let case = &case.concerning_storage()?;
         let (run, limits) = (&case.run, case.thresholds());
-        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
         let device = device_below(target)?;
         let total = run.fact(phase, FactName::DeviceTotalBytes)?;
         if total == 0.0 {
-            return Err(Halt::not_applicable(format!("{} moved no byte while the clock ran", device.name)));
+            return Err(Halt::not_applicable(format!(
+                "The device {} did not move data while the clock ran.",
+                device.name
+            )));
         }
         let foreign = run.fact(phase, FactName::ForeignBytes)?;
         let share = foreign / total;
@@ -59,7 +64,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             return Ok(case.silent(""));
         }
         if foreign < limits.ab601_foreign_floor_bytes.value.value {
-            return Ok(case.silent(format!("others moved {} of {}", in_bytes(foreign), in_bytes(total))));
+            return Ok(case.silent(format!("Other programs moved {} of {}.", in_bytes(foreign), in_bytes(total))));
         }
         let (weight, threshold) = match share > limits.ab601_foreign_fail_ratio.value.value {
             true => (Weight::Fail(Effect::Unverifiable), &limits.ab601_foreign_fail_ratio),
@@ -70,13 +75,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: threshold.clone(),
             message: format!(
-                "{} moved {} while the clock ran, {} of them for others",
+                "The device {} moved {} during the pass, {} of it for other programs.",
                 device.name,
                 in_bytes(total),
                 in_bytes(foreign)
             ),
-            meaning: "the device shared its time: alone it would have given more".to_owned(),
-            advice: format!("stop what else uses {}, and repeat the run", device.name),
+            meaning: "The device was shared. Alone it would have been faster.".to_owned(),
+            advice: format!("stop other programs that use {}, and repeat the run", device.name),
         }))
     })
 }

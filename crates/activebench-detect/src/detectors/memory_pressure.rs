@@ -42,6 +42,8 @@ const FACTS_OF_STALLS: &[FactName] = &[FactName::MemoryStall, FactName::MemorySt
 pub static DETECTOR: Detector = Detector {
     code: "AB605",
     name: "memory-pressure",
+    title: "The machine was short of memory",
+    explained_by: &[],
     source: include_str!("memory_pressure.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -60,7 +62,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     })
 }
 
-const ADVICE: &str = "stop what else needs memory, raise the limit of the tool's control group, and repeat the run";
+const ADVICE: &str = "stop other programs that need memory, raise the memory limit of the tool's control group, and \
+                      repeat the run";
 
 fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let pages = case.run.fact(phase, FactName::SwappedPages)?;
@@ -72,8 +75,8 @@ fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(Quantity { value: pages, ..Quantity::count(0) }),
         threshold: limit.clone(),
-        message: format!("the host swapped {pages:.0} pages in and out while the clock ran (/proc/vmstat)"),
-        meaning: "swapping used a device and CPU time: the figure was measured on a machine short of memory".to_owned(),
+        message: format!("The host swapped {pages:.0} pages in and out while the clock ran (/proc/vmstat)."),
+        meaning: "Swapping used a device and CPU time. The figure is that of a machine short of memory.".to_owned(),
         advice: ADVICE.to_owned(),
     })))
 }
@@ -81,7 +84,7 @@ fn swapped(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
 fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     let window = case.run.fact(phase, FactName::Window)?;
     if window <= 0.0 {
-        return Err(Halt::undecided("the window has no length"));
+        return Err(Halt::undecided("The pass does not have a measurable duration."));
     }
     let stalled = bounded(phase, FactName::MemoryStall, FactName::MemoryStallError)?.of(window);
     let limit = &case.thresholds().ab605_stall_warn_ratio;
@@ -90,7 +93,7 @@ fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
     }
     if !stalled.is_above(limit.value.value) {
         return Err(Halt::undecided(format!(
-            "every task waited for memory for {} of the window, known to an accuracy of {}",
+            "Every task waited for memory for {} of the pass, ± {}. A longer pass would decide it.",
             Quantity::ratio(stalled.value),
             Quantity::ratio(stalled.error)
         )));
@@ -101,11 +104,8 @@ fn stalled(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
-        message: format!(
-            "every task that had something to do waited for memory for {} of the window ({source})",
-            Quantity::ratio(share)
-        ),
-        meaning: "the figure is one of a machine short of memory".to_owned(),
+        message: format!("Every active task waited for memory for {} of the pass ({source}).", Quantity::ratio(share)),
+        meaning: "The figure is that of a machine short of memory.".to_owned(),
         advice: ADVICE.to_owned(),
     })))
 }

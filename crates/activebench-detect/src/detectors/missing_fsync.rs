@@ -58,6 +58,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB301",
     name: "missing-fsync",
+    title: "Data was never made durable",
+    explained_by: &["AB106"],
     source: include_str!("missing_fsync.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -78,20 +80,20 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not write"));
+        return Err(Halt::not_applicable("The pass does not write."));
     }
     let run = &case.run;
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     let storage = case.concerning_storage().ok();
     let cached = |claim: &&&activebench_model::claim::Claim| run.subject_of(claim) == Subject::CachedFilesystem;
     if storage.is_none() && case.claims().iter().filter(cached).count() == 0 {
-        return Err(Halt::not_applicable("no claim on this phase is one of written data"));
+        return Err(Halt::not_applicable("No figure of this pass is about written data."));
     }
     if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if synced_later {
-            return Err(Halt::not_applicable("a sync came after the clock had stopped: see AB302"));
+            return Err(Halt::not_applicable("A sync came after the clock had stopped. See AB302."));
         }
         let case = storage.as_ref().unwrap_or(case).resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(unsynced_mapping(run, written, storage.is_some())));
@@ -99,7 +101,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     run.moved(phase)?;
     let written = run.fact(phase, FactName::WriteBytes)?;
     if written == 0.0 {
-        return Err(Halt::not_applicable("no byte was written"));
+        return Err(Halt::not_applicable("No byte was written."));
     }
     let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
     let share = unsynced / written;
@@ -110,7 +112,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let unreached = match run.fact(phase, FactName::DeviceWriteBytesDurable) {
         Ok(reached) if reached < written => format!(
-            "; {} had not reached the device when the file was written again or deleted, or the tool ended",
+            " {} had not reached the disk when the file was overwritten or deleted, or the tool ended.",
             in_bytes(written - reached)
         ),
         _ => String::new(),
@@ -124,11 +126,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!(
-            "{} were written, no sync made {} of them durable{unreached}",
+            "{} was written, and no sync made {} of it durable.{unreached}",
             in_bytes(written),
             in_bytes(unsynced)
         ),
-        meaning: "the figure is the rate of copying into the page cache".to_owned(),
+        meaning: "The figure is the rate of copying into the page cache.".to_owned(),
         advice: advise(run, None, Improvement::SyncInsideClock),
     }))
 }
@@ -139,8 +141,8 @@ fn unsynced_mapping(run: &Run<'_>, written: f64, of_storage: bool) -> Firing {
         weight: if of_storage { Weight::Fail(Effect::Misleading) } else { Weight::Note },
         observed: Some(Quantity::ratio(1.0)),
         threshold: run.thresholds.ab301_unsynced_fail_ratio.clone(),
-        message: format!("{written} were written through a mapping, and no sync made them durable"),
-        meaning: "the figure is the rate of writing memory".to_owned(),
+        message: format!("{written} was written through a mapping, and no sync made it durable."),
+        meaning: "The figure is the rate of writing memory.".to_owned(),
         advice: advise(run, None, Improvement::SyncInsideClock),
     }
 }

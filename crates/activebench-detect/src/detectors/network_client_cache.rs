@@ -44,6 +44,8 @@ const FACTS: &[FactName] = &[FactName::NetworkReceived, FactName::ReadBytes];
 pub static DETECTOR: Detector = Detector {
     code: "AB208",
     name: "network-client-cache",
+    title: "Reads came from the network client's cache",
+    explained_by: &[],
     source: include_str!("network_client_cache.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -51,7 +53,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 70,
-        honest: Honest::None("what the server would have taken to send all of it was not measured"),
+        honest: Honest::None("the rate of the server for all of the data was not measured"),
         measured_instead: |_, _| "copying from the client's page cache",
     }),
     improvement: None,
@@ -64,20 +66,20 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not read"));
+        return Err(Halt::not_applicable("The pass does not read."));
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier != Tier::Network {
-        return Err(Halt::not_applicable("the file is not on a network file system"));
+        return Err(Halt::not_applicable("The file is not on a network file system."));
     }
     if let Some(packer) = packs(target) {
-        return Err(Halt::not_applicable(format!("{packer} compresses the data in transit")));
+        return Err(Halt::not_applicable(format!("The data is compressed in transit ({packer}).")));
     }
     let read = run.fact(phase, FactName::ReadBytes)?;
     if read == 0.0 {
-        return Err(Halt::not_applicable("no read call moved a byte"));
+        return Err(Halt::not_applicable("No read call moved a byte."));
     }
     let received = run.fact(phase, FactName::NetworkReceived)?;
     let share = received / read;
@@ -95,12 +97,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight,
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
-        message: format!(
-            "{} were read, and the client received {} at most ({source})",
-            in_bytes(read),
-            in_bytes(received)
-        ),
-        meaning: "the client's memory gave the rest: the figure is neither that of the network nor of the server"
+        message: format!("{} was read. The client received at most {} ({source}).", in_bytes(read), in_bytes(received)),
+        meaning: "The rest came from the client's memory. The figure is neither that of the network nor that of the \
+                  server."
             .to_owned(),
         advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))

@@ -40,6 +40,8 @@ use crate::run::Series;
 pub static DETECTOR: Detector = Detector {
     code: "AB702",
     name: "no-steady-state",
+    title: "The runs are not steady",
+    explained_by: &["AB703"],
     source: include_str!("no_steady_state.rs"),
     judge: Judge::Series(judge_series),
     facts: &[],
@@ -57,7 +59,7 @@ fn judge_series(series: &Series<'_>) -> Vec<Finding> {
 fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt> {
     let limits = case.thresholds();
     let steadiness = case.series.steadiness.iter().find(|of| of.figure == figure.id);
-    let steadiness = steadiness.ok_or_else(|| Halt::undecided("how steady it was is not known"))?;
+    let steadiness = steadiness.ok_or_else(|| Halt::undecided("The steadiness of this figure is not known."))?;
     let last = steadiness.last().map_err(Halt::undecided)?;
     let (range, excursion) = (&limits.ab702_range_ratio, &limits.ab702_excursion_ratio);
     let swings = last.range_ratio > range.value.value;
@@ -72,9 +74,9 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             observed: Some(Quantity::ratio(if swings { last.range_ratio } else { last.excursion_ratio })),
             threshold: if swings { range.clone() } else { excursion.clone() },
             message: format!("{observed}{}", because(figure)),
-            meaning: "the figure is that of a device moving to another state".to_owned(),
+            meaning: "The device was changing its state, so the figure is not a steady one.".to_owned(),
             advice:
-                "precondition the device, and repeat rounds of a minute until five in a row agree: `--until steady`"
+                "precondition the device, and repeat rounds of one minute until five in a row agree: `--until steady`"
                     .to_owned(),
         }),
     ])
@@ -96,12 +98,12 @@ fn message(steadiness: &Steadiness, last: &SteadyWindow) -> String {
     let which = if steadiness.of_honest { " of honest figures" } else { "" };
     let before = match steadiness.windows.iter().rfind(|window| window.steady) {
         Some(window) if !last.steady => {
-            format!("; rounds {} to {} had been steady", end(window.runs.first()), end(window.runs.last()))
+            format!(" Rounds {} to {} were steady.", end(window.runs.first()), end(window.runs.last()))
         }
         _ => String::new(),
     };
     format!(
-        "rounds {} to {}{which} range over {} of their mean{ends}, and their line moves by {}{before}",
+        "Rounds {} to {}{which} range over {} of their mean{ends}. Their trend moves by {}.{before}",
         end(last.runs.first()),
         end(last.runs.last()),
         Quantity::ratio(last.range_ratio),

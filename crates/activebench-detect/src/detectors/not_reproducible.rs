@@ -44,6 +44,8 @@ use crate::run::Series;
 pub static DETECTOR: Detector = Detector {
     code: "AB705",
     name: "not-reproducible",
+    title: "The figure is not reproducible",
+    explained_by: &["AB702", "AB704"],
     source: include_str!("not_reproducible.rs"),
     judge: Judge::Series(judge_series),
     facts: &[],
@@ -63,18 +65,19 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     let sample = &figure.claimed;
     let count = values(&case.series, figure).len();
     needs(count, limits.ab705_runs_least_count.value.value)?;
-    let spread = sample.spread_ratio.ok_or_else(|| Halt::undecided("the median is 0: there is no spread"))?;
+    let spread =
+        sample.spread_ratio.ok_or_else(|| Halt::undecided("The median is 0, so there is no relative spread."))?;
     let deviation = sample.deviation.map(|deviation| deviation.value / sample.mean.value).unwrap_or(0.0);
-    let range = format!("{count} runs range from {} to {}, median {}", sample.least, sample.most, sample.median);
+    let range = format!("{count} runs range from {} to {} (median {}).", sample.least, sample.most, sample.median);
     let limit = &limits.ab705_spread_warn_ratio;
     if spread > limit.value.value {
         return Ok(vec![case.fires(Firing {
             weight: Weight::WarnOfRun,
             observed: Some(Quantity::ratio(spread)),
             threshold: limit.clone(),
-            message: format!("{range}: {} of the median{}", Quantity::ratio(spread), because(figure)),
-            meaning: "one run could have given any of these: a difference of less than that says nothing".to_owned(),
-            advice: "look for what differs between the runs, and quote the median with its interval".to_owned(),
+            message: format!("{range} The spread is {} of the median.{}", Quantity::ratio(spread), because(figure)),
+            meaning: "Any single run could show any of these. A smaller difference is not significant.".to_owned(),
+            advice: "find the difference between the runs, and quote the median with its interval".to_owned(),
         })]);
     }
     let limit = &limits.ab705_deviation_note_ratio;
@@ -83,9 +86,9 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             weight: Weight::Note,
             observed: Some(Quantity::ratio(deviation)),
             threshold: limit.clone(),
-            message: format!("{range}: the standard deviation is {} of the mean", Quantity::ratio(deviation)),
-            meaning: "the median is not known to better than that".to_owned(),
-            advice: format!("run it more often: `--repeat {}`", 2 * count),
+            message: format!("{range} The standard deviation is {} of the mean.", Quantity::ratio(deviation)),
+            meaning: "The median is not known more accurately than that.".to_owned(),
+            advice: format!("repeat it more often: `--repeat {}`", 2 * count),
         })]);
     }
     Ok(vec![case.silent(range)])

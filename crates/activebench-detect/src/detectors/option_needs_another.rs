@@ -30,6 +30,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB805",
     name: "option-needs-another",
+    title: "An option needs another one",
+    explained_by: &[],
     source: include_str!("option_needs_another.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -44,7 +46,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         let msync = |mechanism| matches!(mechanism, Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync);
         let Some(promise_of_msync) = promise(phase, msync) else {
-            return Err(Halt::not_applicable("no option of this pass needs another one"));
+            return Err(Halt::not_applicable("No option of this pass needs another one."));
         };
         if promise(phase, |mechanism| mechanism == Mechanism::MappedIo).is_some() {
             return Ok(case.silent(""));
@@ -53,8 +55,8 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::Warn(Effect::Misleading),
             observed: None,
             threshold: Threshold { value: Quantity::count(1), source: "one mapping".to_owned() },
-            message: format!("`{}` does nothing without mapped files", promise_of_msync.option),
-            meaning: "the figure will be that of plain writes, without a sync".to_owned(),
+            message: format!("`{}` does nothing without mapped files.", promise_of_msync.option),
+            meaning: "The figure will be that of plain writes, without a sync.".to_owned(),
             advice: "add the option that maps files (iozone: `-B`), or leave this one out".to_owned(),
         }))
     })

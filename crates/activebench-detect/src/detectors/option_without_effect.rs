@@ -60,6 +60,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB112",
     name: "option-without-effect",
+    title: "An option had no effect",
+    explained_by: &[],
     source: include_str!("option_without_effect.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -68,7 +70,7 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 110,
         honest: Honest::ByDirection,
-        measured_instead: |_, _| "the same pass without what the option promises",
+        measured_instead: |_, _| "the same pass without the effect of the option",
     }),
     improvement: Some(Improvement::MapFiles),
     questions: &[Question::WasItTuned],
@@ -78,7 +80,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_phase(&DETECTOR, run, |case, phase| {
         if phase.promises.is_empty() {
             read_whole(phase)?;
-            return Err(Halt::not_applicable("no option promises a mechanism for this pass"));
+            return Err(Halt::not_applicable("No option requests a mechanism for this pass."));
         }
         seen(phase)?;
         let (mut fired, mut kept, mut undecided) = (Vec::new(), false, None);
@@ -95,7 +97,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         } else if fired.is_empty() && kept {
             fired.push(case.silent(""));
         } else if fired.is_empty() {
-            fired.push(case.halted(Halt::not_applicable("nothing in this pass rests on what the options promise")));
+            fired.push(case.halted(Halt::not_applicable("No figure of this pass depends on these options.")));
         }
         Ok(fired)
     })
@@ -120,7 +122,7 @@ fn state(case: &Case<'_>, promise: &Promise, broken: Broken) -> Finding {
         weight: if broken.rests { Weight::Fail(Effect::Misleading) } else { Weight::Warn(Effect::Misleading) },
         observed: Some(broken.observed),
         threshold: broken.threshold,
-        message: format!("`{}` promises {}", promise.option, broken.seen),
+        message: format!("`{}` requests {}", promise.option, broken.seen),
         meaning: broken.meaning.to_owned(),
         advice: broken.advice,
     })
@@ -137,14 +139,14 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
     let storage = !run.storage_rates_of(phase).is_empty();
     let writes = matches!(phase.direction, Direction::Write | Direction::Mixed);
     let reads = matches!(phase.direction, Direction::Read | Direction::Mixed);
-    let nothing_rests = || Halt::not_applicable("nothing rests on it in this pass");
+    let nothing_rests = || Halt::not_applicable("No figure of this pass depends on it.");
     let share_of = |name: FactName, words: &str, meaning, advice: &str| -> Result<Option<Broken>, Halt> {
         let share = run.fact(phase, name)?;
         Ok((share < limits.ab112_promised_share_ratio.value.value).then(|| Broken {
             rests: storage,
             observed: Quantity::ratio(share),
             threshold: limits.ab112_promised_share_ratio.clone(),
-            seen: format!("{words}; {} of the bytes went that way", Quantity::ratio(share)),
+            seen: format!("{words}. {} of the bytes used it.", Quantity::ratio(share)),
             meaning,
             advice: advice.to_owned(),
         }))
@@ -153,14 +155,14 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
         Mechanism::DirectIo => share_of(
             FactName::DirectShare,
             "direct I/O (O_DIRECT)",
-            "the page cache took part in a figure that is read as direct",
+            "The page cache took part in a figure that is read as direct.",
             &advise(run, None, Improvement::OpenDirect),
         ),
         Mechanism::SyncWrites | Mechanism::DataSyncWrites if writes => share_of(
             FactName::SyncWriteShare,
             "synchronous writes (O_SYNC or O_DSYNC)",
-            "the writes returned before their data was durable",
-            "look at why the file was opened without O_SYNC in this pass",
+            "The writes returned before their data was durable.",
+            "check why the file was opened without O_SYNC in this pass",
         ),
         Mechanism::SyncInsideClock if writes => {
             let inside = run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0);
@@ -169,8 +171,8 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 rests: storage,
                 observed: Quantity::count(0),
                 threshold: at_least_one(),
-                seen: "a sync inside the clock; 0 were seen there".to_owned(),
-                meaning: "the figure leaves out the time to make the data durable",
+                seen: "a sync inside the clock. 0 syncs were observed there.".to_owned(),
+                meaning: "The figure leaves out the time to make the data durable.",
                 advice: advise(run, None, Improvement::SyncInsideClock),
             }))
         }
@@ -180,9 +182,9 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 rests: false,
                 observed: Quantity::count(0),
                 threshold: at_least_one(),
-                seen: "mapped files; 0 mappings of them were seen".to_owned(),
-                meaning: "the figure is that of plain calls",
-                advice: "drop the option, or look at which option enables mapping".to_owned(),
+                seen: "mapped files. 0 mappings of them were observed.".to_owned(),
+                meaning: "The figure is that of plain calls.",
+                advice: "drop the option, or check which option enables mapping".to_owned(),
             }))
         }
         Mechanism::SynchronousMsync | Mechanism::AsynchronousMsync if writes => {
@@ -192,8 +194,8 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 rests: case.claims().iter().any(durable),
                 observed: Quantity { value: msyncs, ..Quantity::count(0) },
                 threshold: at_least_one(),
-                seen: format!("an msync for each record; {mappings} mappings and {msyncs} msyncs were seen"),
-                meaning: "the figure is that of plain writes, without a sync",
+                seen: format!("an msync for each record. {mappings} mappings and {msyncs} msyncs were observed."),
+                meaning: "The figure is that of plain writes, without a sync.",
                 advice: advise(run, Some(phase), Improvement::MapFiles),
             }))
         }
@@ -207,9 +209,9 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 rests: storage,
                 observed: Quantity::ratio(share),
                 threshold: limits.ab112_purge_leftover_ratio.clone(),
-                seen: format!("an empty page cache; {} of the bytes read were resident", Quantity::ratio(share)),
-                meaning: "the purge did not empty the cache: the pass is not cold",
-                advice: "look at the messages of the unmount: it needs rights and an entry in /etc/fstab".to_owned(),
+                seen: format!("an empty page cache. {} of the bytes read were resident.", Quantity::ratio(share)),
+                meaning: "The purge did not empty the cache, so the pass is not cold.",
+                advice: "check the messages of the unmount: it needs root rights and an entry in /etc/fstab".to_owned(),
             }))
         }
         Mechanism::CpuCachePurge if reads && storage => {
@@ -224,14 +226,14 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 observed: Quantity::ratio(served),
                 threshold: limits.ab112_page_cache_served_ratio.clone(),
                 seen: format!(
-                    "a purged CPU cache only; {} of the bytes read came from the page cache",
+                    "a purged CPU cache only. {} of the bytes read came from the page cache.",
                     Quantity::ratio(served)
                 ),
-                meaning: "the option does not make the reads cold",
+                meaning: "The option does not make the reads cold.",
                 advice: advise(run, Some(phase), Improvement::ReadFromStorage),
             }))
         }
-        Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 judges the requests in flight")),
+        Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 checks the requests in flight.")),
         _ => Err(nothing_rests()),
     }
 }

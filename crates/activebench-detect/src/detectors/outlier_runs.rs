@@ -36,6 +36,8 @@ use crate::series::statistics::median_deviation;
 pub static DETECTOR: Detector = Detector {
     code: "AB704",
     name: "outlier-runs",
+    title: "Single runs differ from all others",
+    explained_by: &[],
     source: include_str!("outlier_runs.rs"),
     judge: Judge::Series(judge_series),
     facts: &[],
@@ -59,8 +61,11 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
     let scale = median_deviation(&all).unwrap_or(0.0).max(figure.resolution);
     if scale <= 0.0 {
         return match all.iter().all(|value| *value == median) {
-            true => Ok(vec![case.silent("all runs are equal")]),
-            false => Err(Halt::undecided("most runs are equal to the last digit: there is no deviation to go by")),
+            true => Ok(vec![case.silent("All runs are equal.")]),
+            false => Err(Halt::undecided(
+                "Most runs are equal to the last digit, so there is no deviation to \
+                                          compare with.",
+            )),
         };
     }
     let score = |value: f64| (value - median).abs() / scale;
@@ -82,14 +87,14 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             observed: observed(&others),
             threshold: limit.clone(),
             message: format!(
-                "far from the median {}: {}, by up to {:.1} median absolute deviations{}",
+                "These runs are far from the median {}: {} (up to {:.1} median absolute deviations).{}",
                 figure.claimed.median,
                 named.join(", "),
                 farthest(&others),
                 because(figure)
             ),
-            meaning: "something happened there that the other runs did not meet".to_owned(),
-            advice: "look at the report of that run, and repeat the series on a quiet system".to_owned(),
+            meaning: "Something disturbed them that did not disturb the other runs.".to_owned(),
+            advice: "read the report of that run, and repeat the series on an idle system".to_owned(),
         }));
     }
     if let Some((_, value)) = first.first() {
@@ -98,12 +103,12 @@ fn judge(case: &SeriesCase<'_>, figure: &Repeated) -> Result<Vec<Finding>, Halt>
             observed: observed(&first),
             threshold: limit.clone(),
             message: format!(
-                "the first run ({}) was slower than the median {}",
+                "The first run ({}) was slower than the median {}.",
                 in_unit(*value),
                 figure.claimed.median
             ),
-            meaning: "it met a system in another state: cold caches, files to be made, or a device asleep".to_owned(),
-            advice: "make one run before the series, or bring the system into the same state before each".to_owned(),
+            meaning: "It began in another state: cold caches, missing files, or a sleeping device.".to_owned(),
+            advice: "make one run before the series, or restore the same state before each run".to_owned(),
         }));
     }
     if findings.is_empty() {

@@ -42,6 +42,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB111",
     name: "output-inconsistent",
+    title: "The tool's figures contradict each other",
+    explained_by: &[],
     source: include_str!("output_inconsistent.rs"),
     judge: Judge::Run(judge_run),
     facts: &[],
@@ -63,10 +65,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: None,
             threshold: nothing_left_open(),
             message: format!(
-                "{} line {}: {}",
+                "The output contradicts itself at {} line {}: {}.",
                 contradiction.source.stream, contradiction.source.line, contradiction.message
             ),
-            meaning: "a reader of this line takes a figure for another one".to_owned(),
+            meaning: "A reader of this line takes one figure for another.".to_owned(),
             advice: "read the figures from this report, or from the tool's other formats".to_owned(),
         })
     }));
@@ -79,7 +81,7 @@ fn nothing_left_open() -> Threshold {
 
 fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     if !case.run.has_adapter() {
-        return Err(Halt::not_applicable("no adapter reads the output"));
+        return Err(Halt::not_applicable("No adapter reads the output."));
     }
     let mut compared = 0;
     let mut fired = Vec::new();
@@ -101,10 +103,10 @@ fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
         }
     }
     if fired.is_empty() && !case.run.parsed.complete {
-        return Err(Halt::undecided("the output broke off: what would contradict it may be missing"));
+        return Err(Halt::undecided("The output is incomplete, so contradictions may be missing from it."));
     }
     match (fired.is_empty(), compared) {
-        (true, 0) => Err(Halt::not_applicable("the output states each figure of this phase once")),
+        (true, 0) => Err(Halt::not_applicable("The output has each figure of this pass once.")),
         (true, _) => Ok(vec![case.silent("")]),
         _ => Ok(fired),
     }
@@ -135,7 +137,7 @@ fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Fi
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message: format!(
-            "{} line {} says {} {}, {} line {} says {} {}{why}",
+            "The tool prints one figure twice: {} line {} shows {} {}, and {} line {} shows {} {}{why}.",
             claim.source.stream,
             claim.source.line,
             claim.printed.text,
@@ -145,8 +147,8 @@ fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Fi
             restated.printed.text,
             restated.printed.unit,
         ),
-        meaning: "one of the two is false".to_owned(),
-        advice: format!("quote the figure of {} line {}, and say so", claim.source.stream, claim.source.line),
+        meaning: "One of the two is false.".to_owned(),
+        advice: format!("quote the figure of {} line {}, and name the line", claim.source.stream, claim.source.line),
     }))
 }
 
@@ -184,13 +186,13 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message: format!(
-            "{} of {} are {}, and {} is printed",
+            "{} of {} are {}. The tool prints {}.",
             Quantity::ops_per_sec(operations),
             Quantity { value: block, ..Quantity::bytes(0) },
             Quantity::bytes_per_sec(operations * block),
             Quantity::bytes_per_sec(bytes)
         ),
-        meaning: "one of the two is false, or the operations have another size".to_owned(),
+        meaning: "One of the two is false, or the operations have another size.".to_owned(),
         advice: "quote the figure that the calls confirm".to_owned(),
     })))
 }
@@ -210,11 +212,11 @@ fn little(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
         observed: Some(Quantity::ratio(in_flight / claimed)),
         threshold: limit.clone(),
         message: format!(
-            "{} that take {} each are {in_flight:.1} in flight, and {claimed} were asked for",
+            "{} at {} each need {in_flight:.1} operations in flight. The command asks for {claimed}.",
             Quantity::ops_per_sec(operations),
             Quantity { value: latency_ns, ..Quantity::ns(0) },
         ),
-        meaning: "rate, latency and depth cannot all three be true".to_owned(),
+        meaning: "Rate, latency and depth cannot all be true.".to_owned(),
         advice: "quote the rate that the calls confirm, and the latency of the device".to_owned(),
     })))
 }
@@ -231,10 +233,10 @@ fn too_much_processor(case: &Case<'_>, claim: &Claim) -> Option<Finding> {
         observed: Some(claim.value),
         threshold: Threshold { value: Quantity::ratio(most), source: "the host's CPUs".to_owned() },
         message: format!(
-            "{}{} of a CPU is printed, and the host has {most} of them",
+            "The tool prints a CPU time of {}{}. The host has {most} CPUs.",
             claim.printed.text, claim.printed.unit
         ),
-        meaning: "the tool counts the same CPU time several times".to_owned(),
-        advice: "do not quote this share; `user_cpu_ns` and `kernel_cpu_ns` of the phase are what was used".to_owned(),
+        meaning: "The tool counts the same CPU time several times.".to_owned(),
+        advice: "do not quote this share. The pass used `user_cpu_ns` and `kernel_cpu_ns`".to_owned(),
     }))
 }

@@ -52,6 +52,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB201",
     name: "page-cache-served-reads",
+    title: "Reads came from the page cache",
+    explained_by: &["AB106"],
     source: include_str!("page_cache_served_reads.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -72,12 +74,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not read"));
+        return Err(Halt::not_applicable("The pass does not read."));
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     if let Some(Mapped::Cached { read, from_device }) = mapped_files::of(run, phase)? {
         let case = &case.resting_on(mapped_files::FACTS.to_vec());
@@ -86,11 +88,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     run.moved(phase)?;
     let read = run.fact(phase, FactName::ReadBytes)?;
     if read == 0.0 {
-        return Err(Halt::not_applicable("no byte was read"));
+        return Err(Halt::not_applicable("No byte was read."));
     }
     let direct = run.fact(phase, FactName::DirectShare)?;
     if direct >= 1.0 {
-        return Err(Halt::not_applicable("all bytes were read with O_DIRECT: AB204 asks whether that was honoured"));
+        return Err(Halt::not_applicable("All bytes were read with O_DIRECT. AB204 checks whether that was honoured."));
     }
     let buffered = read * (1.0 - direct);
     let inserted = run.fact(phase, FactName::CacheInsertedBytes)?;
@@ -105,7 +107,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         && stored > inserted + read * limits.ab201_contradiction_ratio.value.value
     {
         return Err(Halt::undecided(format!(
-            "{} entered the page cache, and the tasks' accounting shows {} read from storage",
+            "{} entered the page cache. The kernel's accounting of the tasks shows {} read from storage.",
             in_bytes(inserted),
             in_bytes(stored)
         )));
@@ -118,16 +120,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight,
         observed: Some(Quantity::ratio(served)),
         threshold: threshold.clone(),
-        message: format!(
-            "{} for storage; of {} read, {} entered the page cache: {} was there before",
-            case.claimed(),
-            in_bytes(buffered),
-            in_bytes(inserted),
-            Quantity::ratio(served)
-        ),
+        message: match inserted {
+            0.0 => format!("All of the {} was already in memory. The disk read nothing.", in_bytes(buffered)),
+            _ => format!(
+                "{} of the {} was already in memory. The disk read {}.",
+                Quantity::ratio(served),
+                in_bytes(buffered),
+                in_bytes(inserted)
+            ),
+        },
         meaning: match served >= 0.5 {
-            true => "the figure is mostly the rate of copying from memory".to_owned(),
-            false => "a part of the figure is the rate of copying from memory".to_owned(),
+            true => "The figure is mostly the rate of copying from memory.".to_owned(),
+            false => "A part of the figure is the rate of copying from memory.".to_owned(),
         },
         advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
@@ -140,12 +144,11 @@ fn served_from_mapping(case: &Case<'_>, phase: &Phase, read: f64, from_device: f
         observed: Some(Quantity::ratio(1.0 - from_device / read)),
         threshold: case.thresholds().ab201_cache_share_fail_ratio.clone(),
         message: format!(
-            "{} for storage; {} were read through a mapping, the device gave {} while the clock ran",
-            case.claimed(),
+            "{} was read through a mapping. The disk read {} of it.",
             in_bytes(read),
             in_bytes(from_device)
         ),
-        meaning: "the figure is the rate of reading memory".to_owned(),
+        meaning: "The figure is the rate of reading memory.".to_owned(),
         advice: advise(&case.run, Some(phase), Improvement::ReadFromStorage),
     }
 }

@@ -50,6 +50,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB406",
     name: "payload-reduced-or-amplified",
+    title: "The device stored less or more than was written",
+    explained_by: &[],
     source: include_str!("payload_reduced_or_amplified.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -57,8 +59,8 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 170,
-        honest: Honest::None("what the storage does with data that it cannot pack was not measured"),
-        measured_instead: |_, _| "storing packed data",
+        honest: Honest::None("the rate for incompressible data was not measured"),
+        measured_instead: |_, _| "storing compressed data",
     }),
     improvement: None,
     questions: &[],
@@ -70,20 +72,20 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction != Direction::Write {
-        return Err(Halt::not_applicable("the pass does not only write"));
+        return Err(Halt::not_applicable("The pass is not a pure write."));
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier != Tier::Block {
-        return Err(Halt::not_applicable("there is no device that keeps its data below the file"));
+        return Err(Halt::not_applicable("There is no persistent device below the file."));
     }
     let written = run.moved(phase)?;
     if written < limits.ab106_inline_ceiling_bytes.value.value {
-        return Err(Halt::not_applicable("so few bytes may be in the inode"));
+        return Err(Halt::not_applicable("The data is small enough to be in the inode."));
     }
     if run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
-        return Err(Halt::not_applicable("not all of it was synced: see AB301"));
+        return Err(Halt::not_applicable("Not all of it was synced. See AB301."));
     }
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     let expected = touched.min(written);
@@ -91,7 +93,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let reached = to_lowest(run, phase)?.bytes();
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     if reached <= 0.0 {
-        return Err(Halt::not_applicable("nothing reached the device: see AB106"));
+        return Err(Halt::not_applicable("Nothing reached the device. See AB106."));
     }
     let share = reached / expected;
     if share < limits.ab406_reduced_fail_ratio.value.value {
@@ -100,15 +102,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             observed: Some(Quantity::ratio(share)),
             threshold: limits.ab406_reduced_fail_ratio.clone(),
             message: format!(
-                "{} had to get to the device, {} at most did until they were durable",
+                "{} had to reach the device. At most {} did before it was durable.",
                 in_bytes(expected),
                 in_bytes(reached)
             ),
-            meaning: "a layer below stored less than was written: the figure is not that of the device".to_owned(),
+            meaning: "A layer below stored less than was written, so the figure is not that of the device.".to_owned(),
             advice:
-                "write data that cannot be packed (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`), or turn the \
-                     layer off"
-                    .to_owned(),
+                "write incompressible data (iozone `-+w 0 -+y 0 -+C 0`, fio `--refill_buffers`), or turn the layer \
+                 off"
+                .to_owned(),
         }));
     }
     let share = of_files / expected;
@@ -118,12 +120,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             observed: Some(Quantity::ratio(share)),
             threshold: limits.ab406_amplified_note_ratio.clone(),
             message: format!(
-                "{} had to get to the device, {} did until they were durable",
+                "{} had to reach the device. {} did before it was durable.",
                 in_bytes(expected),
                 in_bytes(of_files)
             ),
-            meaning: "the device worked for more than the figure counts".to_owned(),
-            advice: "larger records, or fewer syncs, if the amplification is not what is to be measured".to_owned(),
+            meaning: "The device wrote more than the figure counts.".to_owned(),
+            advice: "use larger records or fewer syncs to reduce the amplification".to_owned(),
         }));
     }
     Ok(case.silent(""))

@@ -63,6 +63,8 @@ const FACTS: &[FactName] =
 pub static DETECTOR: Detector = Detector {
     code: "AB903",
     name: "perturbed-by-observer",
+    title: "Observation changed the figure",
+    explained_by: &[],
     source: include_str!("perturbed_by_observer.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -78,7 +80,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     let rates: Vec<&Claim> = run.parsed.claims.iter().filter(|claim| is_rate(claim.metric)).collect();
     let case = Case::of_run(&DETECTOR, run).resting_on(FACTS.to_vec()).concerning(rates);
     if run.manifest.coverage.backend == Backend::None {
-        return vec![case.halted(Halt::not_applicable("nothing was observed, so nothing was disturbed"))];
+        return vec![case.halted(Halt::not_applicable("Nothing was observed, so nothing was disturbed."))];
     }
     let of_programs = programs(&case).unwrap_or_else(|halt| case.halted(halt));
     let of_run = Case::of_run(&DETECTOR, run);
@@ -93,12 +95,12 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     }
     let (run, limits) = (&case.run, case.thresholds());
     let programs_ns = run.manifest.coverage.overhead.bpf_run_ns.ok_or_else(|| {
-        Halt::undecided(format!("the run time of the kernel programs was not measured{}", own_share(run)))
+        Halt::undecided(format!("The run time of the observer's BPF programs was not measured.{}", own_share(run)))
     })?;
     let tree_ns = run.facts.complete(FactName::UserCpu)? + run.facts.complete(FactName::KernelCpu)?;
     let run_ns = tree_ns.max(run.manifest.coverage.overhead.run_ns as f64);
     if run_ns <= 0.0 {
-        return Err(Halt::undecided("the run took no time that could be measured"));
+        return Err(Halt::undecided("The run does not have a measurable duration."));
     }
     let share = programs_ns as f64 / run_ns;
     let (weight, threshold) = if intervals.is_none() && share > limits.ab903_programs_warn_ratio.value.value {
@@ -109,18 +111,18 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
         return Ok(case.silent(""));
     };
     let took = format!(
-        "the kernel programs that observe took {} of {} ({})",
+        "Observation took {} of {} ({}).",
         Quantity::ns(programs_ns),
         Quantity { value: run_ns, ..Quantity::ns(0) },
         Quantity::ratio(share)
     );
     let (meaning, advice) = match intervals.is_some() {
         true => (
-            "each rate without observation lies within the tolerance of its claim",
+            "Without observation each rate is within the tolerance of its claim.",
             "quote the figure without observation",
         ),
         false => (
-            "where the CPU limits, the figures would have been better without, by about this share",
+            "CPU-bound passes would be faster without it, by about this share.",
             "run the same command without activebench too, and quote that figure beside this report",
         ),
     };
@@ -180,24 +182,20 @@ fn wide(case: &Case<'_>, intervals: &[Interval<'_>]) -> Option<Finding> {
     let (low, high) = (value(widest.unobserved.low), value(widest.unobserved.high));
     let others = match wide.len() - 1 {
         0 => String::new(),
-        1 => ", and another one".to_owned(),
-        others => format!(", and {others} others"),
+        1 => " The same is true for another figure.".to_owned(),
+        others => format!(" The same is true for {others} other figures."),
     };
-    Some(
-        case.concerning(wide.iter().map(|one| one.claim).collect()).fires(Firing {
-            weight: Weight::Warn(Effect::Unverifiable),
-            observed: Some(Quantity::ratio(widest.width_ratio)),
-            threshold: Threshold {
-                value: Quantity::ratio(widest.tolerance_ratio),
-                source: "the claim's own tolerance".to_owned(),
-            },
-            message: format!("without observation {} would be between {low} and {high}{others}", widest.claim.value),
-            meaning:
-                "the observation slowed the tool by an amount that is known less closely than the figure is checked"
-                    .to_owned(),
-            advice: "run the same command without activebench too, and quote that figure beside this report".to_owned(),
-        }),
-    )
+    Some(case.concerning(wide.iter().map(|one| one.claim).collect()).fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(Quantity::ratio(widest.width_ratio)),
+        threshold: Threshold {
+            value: Quantity::ratio(widest.tolerance_ratio),
+            source: "the claim's own tolerance".to_owned(),
+        },
+        message: format!("Without observation {} would be between {low} and {high}.{others}", widest.claim.value),
+        meaning: "The effect of the observation is known less exactly than the figure is checked.".to_owned(),
+        advice: "run the same command without activebench too, and quote that figure beside this report".to_owned(),
+    }))
 }
 
 /// Text on activebench's own CPU share, to append to a message; empty when it is unknown.
@@ -206,7 +204,7 @@ fn own_share(run: &Run<'_>) -> String {
     match overhead.observer_cpu_ns {
         Some(own_ns) if overhead.run_ns > 0 => {
             let share = Quantity::ratio(own_ns as f64 / overhead.run_ns as f64);
-            format!("; activebench's own process took {share} of one CPU")
+            format!(" The process of activebench took {share} of one CPU.")
         }
         _ => String::new(),
     }
@@ -224,12 +222,12 @@ fn own_process(case: &Case<'_>) -> Option<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: threshold.clone(),
             message: format!(
-                "activebench's own process took {} of CPU time in {}",
+                "The process of activebench took {} of CPU time in {}.",
                 Quantity::ns(own_ns),
                 Quantity::ns(overhead.run_ns)
             ),
-            meaning: "it works beside the tool: where every CPU was busy it took time from it".to_owned(),
-            advice: "leave a CPU idle: fewer tasks than CPUs".to_owned(),
+            meaning: "Where every CPU was busy, it took time from the tool.".to_owned(),
+            advice: "leave a CPU idle: use fewer tasks than CPUs".to_owned(),
         })
     })
 }
@@ -253,9 +251,8 @@ fn other_tracers(case: &Case<'_>) -> Option<Finding> {
         weight: Weight::Note,
         observed: Some(Quantity::count(tracers.len() as u64)),
         threshold: threshold.clone(),
-        message: format!("others traced the same path when the run began: {}", named.join(", ")),
-        meaning:
-            "every figure is below what this machine gives without them, by an amount that nobody measured".to_owned(),
-        advice: "stop them and repeat the run; `activebench doctor` lists them".to_owned(),
+        message: format!("Other tracers used the same hooks when the run began: {}.", named.join(", ")),
+        meaning: "Every figure is lower than without them, by an unknown amount.".to_owned(),
+        advice: "stop them and repeat the run (`activebench doctor` lists them)".to_owned(),
     }))
 }

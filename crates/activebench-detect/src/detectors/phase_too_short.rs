@@ -41,6 +41,8 @@ const FACTS: &[FactName] = &[FactName::Window];
 pub static DETECTOR: Detector = Detector {
     code: "AB701",
     name: "phase-too-short",
+    title: "The pass is too short",
+    explained_by: &["AB106", "AB201", "AB203", "AB204", "AB205", "AB207", "AB208", "AB301", "AB302", "AB807"],
     source: include_str!("phase_too_short.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -56,7 +58,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let limits = case.thresholds();
         let window = case.run.fact(phase, FactName::Window)?;
         if window <= 0.0 {
-            return Err(Halt::undecided("the window has no length"));
+            return Err(Halt::undecided("The pass does not have a measurable duration."));
         }
         let observed = Quantity { value: window, ..Quantity::ns(0) };
         let steps = &limits.ab701_clock_steps_fail_count;
@@ -67,8 +69,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 weight: Weight::Fail(Effect::Unverifiable),
                 observed: Some(Quantity { value: window / (step as f64).max(1.0), ..Quantity::count(0) }),
                 threshold: steps.clone(),
-                message: format!("the clock ran for {observed}, its own step is {}", Quantity::ns(step)),
-                meaning: "one step of the tool's clock is more than 1 % of the figure".to_owned(),
+                message: format!("The pass took {observed}. The tool's clock has steps of {}.", Quantity::ns(step)),
+                meaning: "One step of the clock is more than 1 % of the figure.".to_owned(),
                 advice: longer(run, phase, limits.ab701_window_note_ns.value.value / window),
             }));
         }
@@ -86,10 +88,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             weight,
             observed: Some(observed),
             threshold: threshold.clone(),
-            message: format!("the clock ran for {observed}, below {}", threshold.value),
+            message: format!("The pass took {observed}, less than {}.", threshold.value),
             meaning: match weight {
-                Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
-                _ => "one disturbance is a visible share of the figure: repeat it before quoting it",
+                Weight::FailOfRun => "The rules of the profile do not accept a pass of this length.",
+                _ => "One disturbance changes the figure. Repeat it before you quote it.",
             }
             .to_owned(),
             advice: longer(run, phase, limits.ab701_window_note_ns.value.value.max(threshold.value.value) / window),

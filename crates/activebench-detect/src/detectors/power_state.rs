@@ -37,6 +37,8 @@ const FAST: &str = "performance";
 pub static DETECTOR: Detector = Detector {
     code: "AB604",
     name: "power-state",
+    title: "CPUs changed their speed",
+    explained_by: &[],
     source: include_str!("power_state.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -60,12 +62,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
     let hardware = case.run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the governors of the CPUs were not read"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the governors of the CPUs."))?;
     if let Some(why) = hardware.unread_of(&["cpufreq"]) {
-        return Err(Halt::undecided(format!("a governor was not read: {why}")));
+        return Err(Halt::undecided(format!("A governor was not read: {why}.")));
     }
     if hardware.governors.is_empty() {
-        return Err(Halt::not_applicable("this host does not scale the frequencies of its CPUs"));
+        return Err(Halt::not_applicable("This host does not scale the frequencies of its CPUs."));
     }
     let saving: Vec<&str> =
         hardware.governors.iter().map(String::as_str).filter(|governor| *governor != FAST).collect();
@@ -77,10 +79,10 @@ fn governors(case: &Case<'_>) -> Result<Finding, Halt> {
         observed: Some(Quantity::count(saving.len() as u64)),
         threshold: Threshold { value: Quantity::count(0), source: "any governor but performance".to_owned() },
         message: format!(
-            "the governor of the CPUs is {} (/sys/devices/system/cpu/cpufreq/policy*/scaling_governor)",
+            "The governor of the CPUs is {} (/sys/devices/system/cpu/cpufreq/policy*/scaling_governor).",
             saving.join(", ")
         ),
-        meaning: "the CPUs may have been slower than they can be: figures of fast storage depend on it".to_owned(),
+        meaning: "The CPUs may have run below their maximum speed. Figures of fast storage depend on it.".to_owned(),
         advice: "run `cpupower frequency-set --governor performance` before the benchmark".to_owned(),
     }))
 }
@@ -95,8 +97,8 @@ fn dropped(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight: Weight::Note,
         observed: Some(Quantity::ratio(drop)),
         threshold: limit.clone(),
-        message: format!("the mean frequency of the CPUs fell by {} within the window", Quantity::ratio(drop)),
-        meaning: "a part of the pass was measured on slower CPUs than the rest".to_owned(),
-        advice: "look for heat and for power limits, and run at a fixed frequency".to_owned(),
+        message: format!("The mean frequency of the CPUs fell by {} during the pass.", Quantity::ratio(drop)),
+        meaning: "A part of the pass ran on slower CPUs than the rest.".to_owned(),
+        advice: "check temperatures and power limits, and run at a fixed frequency".to_owned(),
     }))
 }

@@ -37,6 +37,7 @@ use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase, Submission};
+use activebench_model::sentence::as_sentence;
 use activebench_model::units::Quantity;
 
 use crate::cases::plan::read_whole;
@@ -71,6 +72,8 @@ const FULL_QUEUES: f64 = 4.0;
 pub static DETECTOR: Detector = Detector {
     code: "AB403",
     name: "queue-depth-not-reached",
+    title: "The queue depth was not reached",
+    explained_by: &["AB201", "AB204", "AB205"],
     source: include_str!("queue_depth_not_reached.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -96,7 +99,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let promise = phase.promised_depth().map(|(depth, option)| (f64::from(depth), option));
     let Some((depth, option)) = promise.filter(|(depth, _)| *depth > 1.0) else {
         read_whole(phase)?;
-        return Err(Halt::not_applicable("no depth above 1 is claimed"));
+        return Err(Halt::not_applicable("No depth above 1 is claimed."));
     };
     let case = &case.concerning_storage()?;
     let tasks = tasks_of(phase);
@@ -113,11 +116,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             }
             _ => return case.silent(""),
         };
-        case.fires(firing(weight, threshold, share, format!("`{option}` claims {claimed} operations in flight; {how}")))
+        case.fires(firing(
+            weight,
+            threshold,
+            share,
+            format!("`{option}` asks for {claimed} operations in flight. {how}."),
+        ))
     };
     if phase.submission == Submission::Synchronous {
         let case = &case.resting_on(Vec::new());
-        return Ok(one_by_one(case, "each call ends before the task makes the next one"));
+        return Ok(one_by_one(case, "Each call ended before the next one began"));
     }
     if let Some(submitting) = fact_if_any(phase, FactName::SubmitTime)? {
         let time = case.run.fact(phase, FactName::Window)? * tasks;
@@ -127,7 +135,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             return Ok(one_by_one(
                 case,
                 &format!(
-                    "they pass the page cache, and io_submit returned when each was done: {} of the time went there",
+                    "They used the page cache, and io_submit waited for each of them ({} of the time)",
                     Quantity::ratio(share)
                 ),
             ));
@@ -140,13 +148,11 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     let run = &case.run;
     let limits = case.thresholds();
     if phase.direction == Direction::Write && run.fact(phase, FactName::DirectShare)? < 0.5 {
-        return Err(Halt::not_applicable(
-            "what is written through the page cache reaches the device when the kernel likes",
-        ));
+        return Err(Halt::not_applicable("The kernel decides when buffered writes reach the device."));
     }
     let requests = run.fact(phase, FactName::DeviceRequests)?;
     if requests == 0.0 {
-        return Err(Halt::not_applicable("no request reached the device: see AB106 and AB201"));
+        return Err(Halt::not_applicable("No request reached the device. See AB106 and AB201."));
     }
     let bytes = match phase.direction {
         Direction::Read => run.fact(phase, FactName::DeviceReadBytes)?,
@@ -155,10 +161,10 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     };
     // Operations that a cache or a hole answers are in flight at no device.
     if bytes < limits.ab403_device_share_ratio.value.value * run.moved(phase)? {
-        return Err(Halt::not_applicable("only a part of the operations reached the device: see AB201 and AB207"));
+        return Err(Halt::not_applicable("Only a part of the operations reached the device. See AB201 and AB207."));
     }
     if operations(run, phase)? < FULL_QUEUES * claimed {
-        return Err(Halt::not_applicable("so few operations hardly fill the depth once"));
+        return Err(Halt::not_applicable("There are too few operations to fill the queue."));
     }
     let block = match phase.block_bytes {
         Some(block) if block > 0 => block as f64,
@@ -176,8 +182,7 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     let busy = if window > 0.0 { busy_ns / window } else { 0.0 };
     let share = in_flight / claimed;
     let seen = format!(
-        "`{option}` claims {claimed} operations in flight; {:.2} were at the device on average, which was busy for {} \
-         of the time",
+        "`{option}` asks for {claimed} operations in flight. The disk had {:.2} on average and was busy for {} of the time.",
         in_flight,
         Quantity::ratio(busy)
     );
@@ -194,8 +199,8 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
         return Ok(case.silent(""));
     }
     let mut firing = firing(Weight::Note, &limits.ab403_depth_warn_ratio, share, seen);
-    firing.meaning = "the rate is what it is; it is not what the device does with the claimed depth".to_owned();
-    firing.advice = "quote the depth that was reached, or add tasks until the device is busy throughout".to_owned();
+    firing.meaning = "The rate is right, but it is not the device's rate at the claimed depth.".to_owned();
+    firing.advice = "quote the depth that was reached, or add tasks until the device is always busy".to_owned();
     Ok(case.fires(firing))
 }
 
@@ -211,10 +216,16 @@ fn seen_in_part(
     let depth = phase.facts.get(FactName::DeviceQueueDepthMean).and_then(|depth| depth.value);
     let least = depth.map_or(0.0, |depth| operations(depth.value));
     if claimed < DEEP {
-        return Halt::not_applicable(format!("{why}; of so shallow a queue only a note could be given"));
+        return Halt::not_applicable(format!(
+            "{} A queue as shallow as this would only cause a note.",
+            as_sentence(&why)
+        ));
     }
     match least > limits.ab403_serial_count.value.value {
-        true => Halt::not_applicable(format!("{why}; the rest shows that the device did not get one by one")),
+        true => Halt::not_applicable(format!(
+            "{} The other requests show that the device did not work one by one.",
+            as_sentence(&why)
+        )),
         false => Halt::undecided(why),
     }
 }
@@ -225,7 +236,7 @@ fn firing(weight: Weight, threshold: &Threshold, share: f64, message: String) ->
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message,
-        meaning: "the figure is that of operations made one after the other".to_owned(),
+        meaning: "The figure is that of operations one after the other.".to_owned(),
         advice:
             "use an engine that is asynchronous for this I/O (libaio: with O_DIRECT), or quote the figure without the \
                  depth"

@@ -30,6 +30,7 @@
 //! # References
 //! fio's manual on `rate` and `thinktime`; iozone's manual on `-J`, whose delay it takes out of its clock.
 
+use activebench_model::advice::Improvement;
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
@@ -61,6 +62,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB506",
     name: "rate-limited-by-tool",
+    title: "The tool limited its own rate",
+    explained_by: &["AB608"],
     source: include_str!("rate_limited_by_tool.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -69,12 +72,12 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 250,
         honest: Honest::Reached {
-            condition: "at the pace to which the tool limits itself; what the storage gives without that limit was not measured",
-            otherwise: "what the storage gives without the tool's own limit was not measured",
+            condition: "at the tool's own pace; the rate of the storage without that limit was not measured",
+            otherwise: "the rate of the storage without the tool's own limit was not measured",
         },
         measured_instead: |_, _| "the tool's pace",
     }),
-    improvement: None,
+    improvement: Some(Improvement::LeaveOutPauses),
     questions: &[],
 };
 
@@ -87,17 +90,17 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     let rates: Vec<&Claim> = case.claims().iter().copied().filter(|claim| !claim.metric.is_latency()).collect();
     if rates.is_empty() && run.has_adapter() {
-        return Err(Halt::not_applicable("no rate is claimed of this phase"));
+        return Err(Halt::not_applicable("No rate is claimed for this pass."));
     }
     let case = &case.concerning(rates);
     if phase.names.is_some() {
-        return Err(Halt::not_applicable("the pass works on names and moves no data"));
+        return Err(Halt::not_applicable("The pass works on file names and does not move data."));
     }
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     if fact_if_any(phase, FactName::Mappings)?.unwrap_or(0.0) > 0.0 {
-        return Err(Halt::not_applicable("data moved through a mapping, which no call shows to be in flight"));
+        return Err(Halt::not_applicable("Data moved through a mapping, so calls do not show it in flight."));
     }
     match phase.own_limits.is_empty() {
         true => idled(case, phase),
@@ -109,7 +112,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 fn outside_calls(case: &Case<'_>, phase: &Phase) -> Result<(f64, f64), Halt> {
     let windows = case.run.fact(phase, FactName::TaskWindows)?;
     if windows <= 0.0 {
-        return Err(Halt::undecided("the tasks' windows have no length"));
+        return Err(Halt::undecided("The tasks do not have a measurable duration."));
     }
     Ok((windows, (windows - case.run.fact(phase, FactName::InFlight)?).max(0.0)))
 }
@@ -145,17 +148,16 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let options: Vec<String> = phase.own_limits.iter().map(|own| format!("`{}`", own.option)).collect();
     let options = options.join(" and ");
     if share < limit.value.value {
-        return Ok(case.silent(format!("{options} was not in the way")));
+        return Ok(case.silent(format!("The pace was not limited by {options}.")));
     }
     let how = if computes { "were not waiting for their I/O" } else { "idled" };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
-        message: format!("{options} held the tool back: its tasks {how} for {} of their time", Quantity::ratio(share)),
-        meaning: "the figure is the pace that the tool was configured to keep, not what the storage could give"
-            .to_owned(),
-        advice: format!("drop {options}, or quote the limit beside the figure"),
+        message: format!("{options} limited the tool. Its tasks {how} for {} of their time.", Quantity::ratio(share)),
+        meaning: "The figure is the pace that the tool was configured to keep, not the rate of the storage.".to_owned(),
+        advice: format!("drop {options}, or quote the limit with the figure"),
     }))
 }
 
@@ -170,14 +172,14 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (idle, least) = (share * outside_calls(case, phase)?.0, &limits.ab506_least_idle_ns.value);
     if idle < least.value {
         let idle = Quantity { value: idle, ..Quantity::ns(0) };
-        return Ok(case.silent(format!("the tasks idled for {idle} only: a thread may take that long to start")));
+        return Ok(case.silent(format!("The tasks idled for {idle}. A thread may take that long to start.")));
     }
     let busy = Busy::of(phase)?;
     let device_idled = busy.is_below(limits.ab506_device_busy_ceiling_ratio.value.value)?;
     let busy = busy.at_least;
     if !device_idled {
         return Ok(case.silent(format!(
-            "the tasks idled for {} of their time, and the device was busy for {}",
+            "The tasks idled for {} of their time, and the device was busy for {}.",
             Quantity::ratio(share),
             Quantity::ratio(busy)
         )));
@@ -189,13 +191,11 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
         message: format!(
-            "the tasks were neither on a CPU nor waiting for I/O for {} of their time, and the device was busy for {}",
+            "The tasks were neither on a CPU nor waiting for I/O for {} of their time. The device was busy for {}.",
             Quantity::ratio(share),
             Quantity::ratio(busy)
         ),
-        meaning: "something other than the storage set the pace, so that the figure is not one of the storage"
-            .to_owned(),
-        advice: "look at what the tool waits for: its input, a lock, or a pause that it was configured to make"
-            .to_owned(),
+        meaning: "The storage did not set the pace, so the figure is not about the storage.".to_owned(),
+        advice: "find out why the tool waits: its input, a lock, or a configured pause".to_owned(),
     }))
 }

@@ -45,6 +45,8 @@ const FACTS_OF_DRAWS: [FactName; 3] = [FactName::ReadCalls, FactName::WriteCalls
 pub static DETECTOR: Detector = Detector {
     code: "AB108",
     name: "read-write-mix-differs",
+    title: "The mix of reads and writes differs",
+    explained_by: &[],
     source: include_str!("read_write_mix_differs.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -52,7 +54,7 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 150,
-        honest: Honest::None("the rate of the promised mix was not measured"),
+        honest: Honest::None("the rate of the requested mix was not measured"),
         measured_instead: |_, _| "another mix of reads and writes",
     }),
     improvement: None,
@@ -66,24 +68,24 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     let Some(mix) = &phase.mix else {
-        return Err(Halt::not_applicable("the command promises no mix of reads and writes"));
+        return Err(Halt::not_applicable("The command does not request a mix of reads and writes."));
     };
     let (reading, writing) = match phase.direction {
         Direction::Read => (phase, run.counterpart(phase, Direction::Write).unwrap_or(phase)),
         Direction::Write => match run.counterpart(phase, Direction::Read) {
-            Some(reads) => return Err(Halt::not_applicable(format!("its mix is judged with {}", reads.id))),
+            Some(reads) => return Err(Halt::not_applicable(format!("The mix is checked in the pass {}.", reads.id))),
             None => (phase, phase),
         },
         Direction::Mixed => (phase, phase),
-        Direction::Discard | Direction::None => return Err(Halt::not_applicable("the pass moves no data")),
+        Direction::Discard | Direction::None => return Err(Halt::not_applicable("The pass does not move data.")),
     };
     if run.maps_files(phase) {
-        return Err(Halt::undecided("data moved through a mapping, which calls do not show"));
+        return Err(Halt::undecided("Data moved through a mapping, which calls do not show."));
     }
     let (reads, writes) = (run.fact(reading, FactName::ReadCalls)?, run.fact(writing, FactName::WriteCalls)?);
     let operations = reads + writes;
     if operations == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved: see AB106"));
+        return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
     let of_mix = |claim: &&Claim| claim.phase == reading.id || claim.phase == writing.id;
     let rates = run.parsed.claims.iter().filter(of_mix).filter(|claim| !claim.metric.is_count());
@@ -100,7 +102,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let deviation = (mix.read_ratio * (1.0 - mix.read_ratio) / draws).sqrt();
     if difference <= limits.ab108_chance_deviations_count.value.value * deviation {
         return Err(Halt::undecided(format!(
-            "{draws:.0} operations are too few: drawn with a chance of {} to be reads, {} of them can be by luck",
+            "{draws:.0} operations are too few to decide. With {} reads by design, {} can occur by chance.",
             Quantity::ratio(mix.read_ratio),
             Quantity::ratio(observed)
         )));
@@ -110,12 +112,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(observed)),
         threshold: limit.clone(),
         message: message(mix, reads, operations),
-        meaning: "the figures are those of the mix that was seen, not of the one that was asked for".to_owned(),
+        meaning: "The figures are those of the observed mix, not of the requested one.".to_owned(),
         advice: match mix.of {
             MixOf::Operations => {
-                "take limits a direction (`rate`, `rate_iops`) away, or quote the mix that was seen".to_owned()
+                "remove limits per direction (`rate`, `rate_iops`), or quote the observed mix".to_owned()
             }
-            MixOf::Tasks => "quote the mix that was seen beside the figure".to_owned(),
+            MixOf::Tasks => "quote the observed mix with the figure".to_owned(),
         },
     }))
 }
@@ -126,7 +128,7 @@ fn message(mix: &Mix, reads: f64, operations: f64) -> String {
         MixOf::Tasks => "tasks",
     };
     format!(
-        "`{}` promises {} reads of all {of}; {} of the {operations:.0} operations inside the clock were reads",
+        "`{}` requests {} reads of all {of}. {} of the {operations:.0} operations inside the clock were reads.",
         mix.option,
         Quantity::ratio(mix.read_ratio),
         Quantity::ratio(reads / operations)

@@ -33,6 +33,8 @@ const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::DeviceRequests, Fact
 pub static DETECTOR: Detector = Detector {
     code: "AB407",
     name: "readahead-served-iops",
+    title: "Readahead merged the reads",
+    explained_by: &["AB201", "AB204"],
     source: include_str!("readahead_served_iops.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -49,22 +51,22 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction != Direction::Read || phase.pattern != Pattern::Sequential {
-        return Err(Halt::not_applicable("the pass is not a sequential read"));
+        return Err(Halt::not_applicable("The pass is not a sequential read."));
     }
     let rates = case.concerning_storage()?;
     let operations = |claim: &&&Claim| claim.metric == Metric::OperationRate;
     let claims: Vec<_> = rates.claims().iter().filter(operations).copied().collect();
     if claims.is_empty() {
-        return Err(Halt::not_applicable("no operations per second are claimed"));
+        return Err(Halt::not_applicable("No operations per second are claimed."));
     }
     let case = &case.concerning(claims);
     let run = &case.run;
     if run.fact(phase, FactName::DirectShare)? > 0.0 {
-        return Err(Halt::not_applicable("readahead does not serve direct reads"));
+        return Err(Halt::not_applicable("Readahead does not serve direct reads."));
     }
     let (calls, requests) = (run.fact(phase, FactName::ReadCalls)?, run.fact(phase, FactName::DeviceRequests)?);
     if requests == 0.0 || calls == 0.0 {
-        return Err(Halt::not_applicable("no request reached the device: see AB201"));
+        return Err(Halt::not_applicable("No request reached the device. See AB201."));
     }
     let limit = &case.thresholds().ab407_requests_note_ratio;
     let share = requests / calls;
@@ -75,8 +77,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight: Weight::Note,
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
-        message: format!("{calls} calls were served by {requests} requests at the device"),
-        meaning: "the bytes per second are right; the device made fewer, larger operations".to_owned(),
+        message: format!("{requests} requests at the device served {calls} calls."),
+        meaning: "The bytes per second are right. The device made fewer, larger operations.".to_owned(),
         advice: "quote the bytes per second, or read with O_DIRECT".to_owned(),
     }))
 }

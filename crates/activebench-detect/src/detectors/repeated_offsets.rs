@@ -76,6 +76,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB401",
     name: "repeated-offsets",
+    title: "The same blocks were accessed repeatedly",
+    explained_by: &[],
     source: include_str!("repeated_offsets.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -110,21 +112,21 @@ fn expectation(pattern: Pattern, blocks: f64, calls: f64, region: f64) -> (f64, 
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::None {
-        return Err(Halt::not_applicable("the pass moves no data"));
+        return Err(Halt::not_applicable("The pass does not move data."));
     }
     let (run, limits) = (&case.run, case.thresholds());
     if phase.names.is_some() {
-        return Err(Halt::not_applicable("the pass works on names and moves no data"));
+        return Err(Halt::not_applicable("The pass works on file names and does not move data."));
     }
     let moved = run.moved(phase)?;
     let calls = calls(run, phase)?;
     if moved == 0.0 || calls == 0.0 {
-        return Err(Halt::not_applicable("no byte was moved"));
+        return Err(Halt::not_applicable("No byte was moved."));
     }
     let unique = run.fact(phase, FactName::UniqueBlocks)?;
     let block = run.fact(phase, FactName::BlockGrid)?;
     if unique <= 0.0 || block <= 0.0 {
-        return Err(Halt::undecided("no block was counted"));
+        return Err(Halt::undecided("No block was counted."));
     }
     if let Some(finding) = overwritten(case, phase, unique * block)? {
         return Ok(finding);
@@ -160,7 +162,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         false => (expected, deviation),
     };
     if is_enough(expected, deviation) {
-        return Ok(case.silent("the tasks are not equally fast, and none of them repeats its blocks before it has to"));
+        return Ok(case.silent("The tasks differ in speed, and none repeats its blocks early."));
     }
     let share = unique / expected;
     read_whole(phase)?;
@@ -188,15 +190,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         _ => String::new(),
     };
     let most = match run.fact(phase, FactName::MaxBlockHits) {
-        Ok(hits) => format!(", the most visited {hits} times"),
+        Ok(hits) => format!(", at most {hits} times"),
         Err(_) => String::new(),
     };
     let meaning = if by_design {
-        "the test repeats offsets by design: its figure is that of a small set, wherever that is held"
+        "The test repeats offsets by design, so the figure is that of a small set of blocks."
     } else if storage.is_some() {
-        "the figure is that of a small set, which a cache on the way can hold"
+        "The figure is that of a small set of blocks, which may fit into a cache."
     } else {
-        "the figure is that of a small set; it is not taken for what storage did"
+        "The figure is that of a small set of blocks. It is not judged as a figure about storage."
     };
     let case = storage.as_ref().unwrap_or(case);
     Ok(case.fires(Firing {
@@ -204,8 +206,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(share)),
         threshold: Threshold { value: threshold.value, source: threshold.source.clone() },
         message: format!(
-            "{} of {} expected blocks of {} were touched (region: {} blocks), each {} times on average{most}: a set of \
-             {set}{fits}",
+            "{} of {} expected blocks of {} were touched (region: {} blocks). Each was visited {} times on \
+             average{most}. They are a set of {set}{fits}.",
             in_blocks(unique),
             in_blocks(expected),
             Quantity { value: block, ..Quantity::bytes(0) },
@@ -214,7 +216,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         ),
         meaning: meaning.to_owned(),
         advice: match by_design {
-            true => "read the figure as that of a small set, or use a random or sequential test beside it".to_owned(),
+            true => "read the figure as that of a small set, or add a random or sequential test".to_owned(),
             false => advise(run, None, Improvement::VisitBlocksOnce),
         },
     }))
@@ -232,7 +234,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if distinct >= half.bytes() || run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
         return Ok(None);
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier != Tier::Block {
         return Ok(None);
     }
@@ -242,20 +244,22 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     }
     let said = phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
-    Ok(Some(case.fires(Firing {
-        weight: if said { Weight::Warn(Effect::Misleading) } else { Weight::Fail(Effect::Misleading) },
-        observed: Some(Quantity::ratio(reached.bytes() / written.bytes())),
-        threshold: limit.clone(),
-        message: format!(
-            "{} were written to {} of blocks, and the device got {} until they were durable",
-            in_bytes(written.bytes()),
-            in_bytes(distinct),
-            in_bytes(reached.bytes())
-        ),
-        meaning:
-            "the rest was overwritten in the page cache: the figure is mostly the rate of copying to memory".to_owned(),
-        advice: "write each block once, or write with O_DIRECT".to_owned(),
-    })))
+    Ok(Some(
+        case.fires(Firing {
+            weight: if said { Weight::Warn(Effect::Misleading) } else { Weight::Fail(Effect::Misleading) },
+            observed: Some(Quantity::ratio(reached.bytes() / written.bytes())),
+            threshold: limit.clone(),
+            message: format!(
+                "{} was written to {} of blocks. The device received {} before it was durable.",
+                in_bytes(written.bytes()),
+                in_bytes(distinct),
+                in_bytes(reached.bytes())
+            ),
+            meaning: "The rest was overwritten in the page cache. The figure is mostly the rate of copying to memory."
+                .to_owned(),
+            advice: "write each block once, or write with O_DIRECT".to_owned(),
+        }),
+    ))
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ use crate::run::Series;
 pub static DETECTOR: Detector = Detector {
     code: "AB402",
     name: "same-offsets-every-run",
+    title: "Every run uses the same offsets",
+    explained_by: &[],
     source: include_str!("same_offsets_every_run.rs"),
     judge: Judge::Series(judge_series),
     facts: &[],
@@ -61,7 +63,7 @@ fn judge_series(series: &Series<'_>) -> Vec<Finding> {
     let findings: Vec<Finding> = phases.iter().map(judged).collect();
     match findings.is_empty() {
         true => {
-            let why = Halt::not_applicable("no random pass was seen whole in any run");
+            let why = Halt::not_applicable("No random pass was observed completely in any run.");
             vec![SeriesCase::new(&DETECTOR, series, None).halted(why)]
         }
         false => findings,
@@ -78,7 +80,7 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
     let (series, limits) = (&case.series, case.thresholds());
     let of_storage = |figure: &Repeated| figure.phase == phase && is_rate(figure.metric) && figure.of_storage;
     if !series.figures.iter().any(of_storage) {
-        return Err(Halt::not_applicable("no rate on this phase is taken for what storage did"));
+        return Err(Halt::not_applicable("No rate of this pass is judged as a figure about storage."));
     }
     let of_phase = |run: &RunOfSeries| {
         let beginning = run.beginnings.iter().find(|beginning| beginning.phase == phase)?;
@@ -86,10 +88,13 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
     };
     let beginnings: Vec<(u32, Beginning)> = series.runs.iter().filter_map(of_phase).collect();
     if beginnings.len() < 2 {
-        return Err(Halt::undecided(format!("the offsets of {} runs are known, and 2 are needed", beginnings.len())));
+        return Err(Halt::undecided(format!(
+            "The offsets of {} runs are known. At least 2 are needed.",
+            beginnings.len()
+        )));
     }
     let regions: Option<Vec<f64>> = beginnings.iter().map(|(_, beginning)| beginning.region_blocks).collect();
-    let region = regions.ok_or_else(|| Halt::undecided("the region that the pass goes over is not known"))?;
+    let region = regions.ok_or_else(|| Halt::undecided("The region of the pass is not known."))?;
     let region = region.into_iter().fold(f64::INFINITY, f64::min);
     let most = (region / limits.ab402_blocks_per_offset_count.value.value.max(1.0)) as usize;
     let least = limits.ab402_offsets_least_count.value.value;
@@ -98,7 +103,8 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
     let compared = sets.iter().map(|(_, set)| set.len()).min().unwrap_or(0).min(most);
     if (compared as f64) < least {
         return Err(Halt::undecided(format!(
-            "of a region of {region:.0} blocks {compared} first offsets can be compared, and {least:.0} are needed"
+            "In a region of {region:.0} blocks, {compared} first offsets can be compared. At least {least:.0} are \
+             needed."
         )));
     }
     let mut closest: Option<(f64, u32, u32)> = None;
@@ -111,10 +117,10 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
             }
         }
     }
-    let (jaccard, one, other) = closest.ok_or_else(|| Halt::undecided("no two runs can be compared"))?;
+    let (jaccard, one, other) = closest.ok_or_else(|| Halt::undecided("No two runs can be compared."))?;
     let limit = &limits.ab402_same_offsets_warn_ratio;
     let message = format!(
-        "of the first {compared} offsets of this random pass runs {one} and {other} share {}",
+        "Runs {one} and {other} share {} of the first {compared} offsets of this random pass.",
         Quantity::ratio(jaccard)
     );
     if jaccard <= limit.value.value {
@@ -125,7 +131,7 @@ fn judge(case: &SeriesCase<'_>, phase: &str) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(jaccard)),
         threshold: limit.clone(),
         message,
-        meaning: "the runs are one drawing of offsets, repeated: what one left in a cache serves the next".to_owned(),
-        advice: "give each run a seed of its own (fio: `randrepeat=0`, or another `randseed` each time)".to_owned(),
+        meaning: "All runs use the same offsets, so the cache of one run serves the next.".to_owned(),
+        advice: "give each run its own seed (fio: `randrepeat=0`, or another `randseed` each time)".to_owned(),
     }))
 }

@@ -37,6 +37,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB804",
     name: "size-below-memory",
+    title: "The data fits into memory",
+    explained_by: &[],
     source: include_str!("size_below_memory.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -50,10 +52,10 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         if !reads(phase) {
-            return Err(Halt::not_applicable("the pass does not read"));
+            return Err(Halt::not_applicable("The pass does not read."));
         }
         if phase.block_bytes == Some(1) {
-            return Err(Halt::not_applicable("a byte a call measures the CPU"));
+            return Err(Halt::not_applicable("A pass of one byte per call measures the CPU."));
         }
         let size = requested(phase);
         let limits = case.thresholds();
@@ -65,8 +67,8 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
                     weight: Weight::FailOfRun,
                     observed: Some(size),
                     threshold: Threshold { value: limit, source: required.source.clone() },
-                    message: format!("{size} are read, the profile {} asks for {limit}", limits.profile),
-                    meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
+                    message: format!("{size} is read. The profile {} requires {limit}.", limits.profile),
+                    meaning: "The rules of the profile do not accept a data set of this size.".to_owned(),
                     advice: format!("read at least {limit}"),
                 }));
             }
@@ -75,7 +77,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             return Ok(case.silent(""));
         }
         if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-            return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+            return Err(Halt::not_applicable("The figures are not about storage (`--subject`)."));
         }
         let (size, memory) = (Quantity::bytes(size?), memory_of(run)?);
         let factor = &limits.ab202_memory_warn_ratio;
@@ -87,13 +89,13 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::Warn(Effect::Misleading),
             observed: Some(size),
             threshold: Threshold { value: limit, source: factor.source.clone() },
-            message: format!("{size} are read through a page cache of up to {memory}"),
-            meaning: "what is still in memory will not be read from the storage".to_owned(),
+            message: format!("{size} is read through a page cache of up to {memory}."),
+            meaning: "Data that is still in memory will not be read from the storage.".to_owned(),
             advice: advise(run, Some(phase), Improvement::ReadFromStorage),
         }))
     })
 }
 
 fn requested(phase: &Phase) -> Result<u64, Halt> {
-    phase.requested_bytes.ok_or_else(|| Halt::undecided("the command does not say how much is read"))
+    phase.requested_bytes.ok_or_else(|| Halt::undecided("The command does not state the size of the reads."))
 }

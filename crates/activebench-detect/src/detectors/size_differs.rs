@@ -43,6 +43,8 @@ const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName
 pub static DETECTOR: Detector = Detector {
     code: "AB113",
     name: "size-differs",
+    title: "The pass moved another amount of data than asked",
+    explained_by: &["AB105", "AB401"],
     source: include_str!("size_differs.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -73,7 +75,7 @@ fn printed(run: &Run<'_>, phase: &Phase) -> Result<Option<Stated>, Halt> {
     // The size beside a figure of one direction is in that direction's bytes.
     let stated = |bytes: u64| {
         let moved = run.moved(phase)?;
-        Ok(Stated { bytes: bytes as f64, words: "are printed beside the figure", moved })
+        Ok(Stated { bytes: bytes as f64, words: "is printed with the figure", moved })
     };
     bytes.map(stated).transpose()
 }
@@ -90,7 +92,7 @@ fn moved_of_size(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
             None => Ok(own),
         },
         Direction::Write => match run.counterpart(phase, Direction::Read) {
-            Some(reads) => Err(Halt::not_applicable(format!("its size is judged with {}", reads.id))),
+            Some(reads) => Err(Halt::not_applicable(format!("The size is checked in the pass {}.", reads.id))),
             None => Ok(own),
         },
         _ => Ok(own),
@@ -100,14 +102,14 @@ fn moved_of_size(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     let asked = match phase.requested_bytes.or(phase.size_bytes) {
-        Some(bytes) => Some(Stated { bytes: bytes as f64, words: "were asked for", moved: moved_of_size(run, phase)? }),
+        Some(bytes) => Some(Stated { bytes: bytes as f64, words: "was requested", moved: moved_of_size(run, phase)? }),
         None => None,
     };
     let printed = printed(run, phase)?;
     let stated = || asked.iter().chain(&printed);
     if stated().next().is_none() {
         read_whole(phase)?;
-        return Err(Halt::not_applicable("neither the command nor the output states a size for this pass"));
+        return Err(Halt::not_applicable("Neither the command nor the output states a size for this pass."));
     }
     let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
     let limit = &case.thresholds().ab113_difference_bytes;
@@ -127,7 +129,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         weight: Weight::Note,
         observed: Some(in_bytes(stated.moved)),
         threshold: limit.clone(),
-        message: format!("{size} {}, {moved} moved while the clock ran{after}", stated.words),
+        message: format!("{size} {}. {moved} moved while the clock ran{after}.", stated.words),
         meaning: meaning.to_owned(),
         advice,
     }))
@@ -137,23 +139,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 fn reason(run: &Run<'_>, phase: &Phase, short: f64, untimed: f64) -> (&'static str, String) {
     let block = phase.block_bytes.unwrap_or(0) as f64;
     if untimed > 0.0 {
-        let meaning = "the clock of a task stopped before its work was done: the figure is about the part before";
+        let meaning = "The clock of a task stopped before its work was done. The figure is about the part before.";
         return (meaning, advise(run, None, Improvement::CountAllTasks));
     }
     if short > 0.0 && short < block * f64::from(phase.requested_tasks.max(1)) {
         return (
-            "the size is not a multiple of the block: the rest of it was left out, of the figure too",
+            "The size is not a multiple of the block. The tool and the figure leave out the rest.",
             format!("choose a size that is a multiple of {}", Quantity { value: block, ..Quantity::bytes(0) }),
         );
     }
     if let (true, Some(limit_ns)) = (short > 0.0, phase.time_limit_ns) {
         return (
-            "the time limit ended the pass: the rest of the file was not reached, and the figure does not cover it",
-            format!("quote the bytes that moved, or give it more time than {}", Quantity::ns(limit_ns)),
+            "The time limit ended the pass. The figure does not cover the rest of the file.",
+            format!("quote the bytes that moved, or allow more time than {}", Quantity::ns(limit_ns)),
         );
     }
     (
-        "the figure is about the bytes that moved, not about the stated size",
-        "look at how the tool counts its size".to_owned(),
+        "The figure is about the bytes that moved, not about the stated size.",
+        "check how the tool counts its size".to_owned(),
     )
 }

@@ -57,6 +57,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB302",
     name: "sync-outside-clock",
+    title: "The sync is missing from the figure",
+    explained_by: &["AB106"],
     source: include_str!("sync_outside_clock.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -99,39 +101,39 @@ fn timed_without<'a>(case: &Case<'a>, phase: &Phase, span: f64) -> Result<Vec<&'
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not write"));
+        return Err(Halt::not_applicable("The pass does not write."));
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
     if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     if let Some(Mapped::Unsynced { written, synced_later }) = mapped_files::of(run, phase)? {
         if !synced_later {
-            return Err(Halt::not_applicable("no sync made the bytes durable: see AB301"));
+            return Err(Halt::not_applicable("No sync made the bytes durable. See AB301."));
         }
         return Ok(case.resting_on(mapped_files::FACTS.to_vec()).fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: None,
             threshold: limits.ab302_late_sync_fail_ratio.clone(),
             message: format!(
-                "{} were written through a mapping; the sync that made them durable came after the clock had stopped",
+                "{} was written through a mapping. The sync came after the clock had stopped.",
                 Quantity { value: written, ..Quantity::bytes(0) }
             ),
-            meaning: "the figure is the rate of writing memory".to_owned(),
+            meaning: "The figure is the rate of writing memory.".to_owned(),
             advice: advise(run, None, Improvement::SyncInsideClock),
         }));
     }
     run.moved(phase)?;
     let written = run.fact(phase, FactName::WriteBytes)?;
     if written == 0.0 {
-        return Err(Halt::not_applicable("no byte was written"));
+        return Err(Halt::not_applicable("No byte was written."));
     }
     if run.fact(phase, FactName::DirectShare)? >= 1.0 {
-        return Err(Halt::not_applicable("all bytes were written with O_DIRECT"));
+        return Err(Halt::not_applicable("All bytes were written with O_DIRECT."));
     }
     if run.fact(phase, FactName::SyncWriteShare)? >= 1.0 {
-        return Err(Halt::not_applicable("all bytes were written with O_SYNC or O_DSYNC"));
+        return Err(Halt::not_applicable("All bytes were written with O_SYNC or O_DSYNC."));
     }
     let window = run.fact(phase, FactName::Window)?;
     let span = match run.fact(phase, FactName::DurableSpan) {
@@ -139,16 +141,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Err(why) => {
             let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
             if unsynced > written * limits.ab301_unsynced_fail_ratio.value.value {
-                return Err(Halt::not_applicable("no sync made the bytes durable: see AB301"));
+                return Err(Halt::not_applicable("No sync made the bytes durable. See AB301."));
             }
             if unsynced > 0.0 && run.fact(phase, FactName::SyncsInside)? > 0.0 {
-                return Ok(case.silent("all but its end was synced while the clock ran; AB301 judges that end"));
+                return Ok(case.silent("All but the end was synced while the clock ran. AB301 checks that end."));
             }
             return Err(Halt::undecided(why));
         }
     };
     if window <= 0.0 {
-        return Err(Halt::undecided("the window has no length"));
+        return Err(Halt::undecided("The pass does not have a measurable duration."));
     }
     let late = (span - window) / window;
     if late <= limits.ab302_late_sync_warn_ratio.value.value {
@@ -160,23 +162,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     };
     let case = &case.concerning(timed_without(case, phase, span)?);
     if case.claims().is_empty() {
-        return Ok(case.silent("the parent's clock ran past the sync"));
+        return Ok(case.silent("The parent's clock ran past the sync."));
     }
     let bytes = written + fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
-    let rate = Quantity::rate(bytes, span).map_or_else(String::new, |rate| format!(": {rate} until then"));
+    let rate = Quantity::rate(bytes, span).map_or_else(String::new, |rate| format!(" The durable rate is {rate}."));
+    let tool = run.tool();
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     Ok(case.fires(Firing {
         weight,
         observed: Some(Quantity::ratio(late)),
         threshold: threshold.clone(),
         message: format!(
-            "{}; the clock stopped after {}, the sync that made {} durable ended {} later{rate}",
-            case.claimed(),
+            "{tool} stopped its clock after {}. The {} was on the disk {} later.{rate}",
             in_ns(window),
             Quantity { value: bytes, ..Quantity::bytes(0) },
             in_ns(span - window)
         ),
-        meaning: "the figure leaves out the time that the storage took to hold the data".to_owned(),
+        meaning: "The figure excludes the time that the disk needed to store the data.".to_owned(),
         advice: advise(run, None, Improvement::SyncInsideClock),
     }))
 }

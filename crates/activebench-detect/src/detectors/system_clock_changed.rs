@@ -40,6 +40,8 @@ const FACTS: &[FactName] = &[FactName::WallClockJumps, FactName::Suspended, Fact
 pub static DETECTOR: Detector = Detector {
     code: "AB607",
     name: "system-clock-changed",
+    title: "The system clock was changed",
+    explained_by: &[],
     source: include_str!("system_clock_changed.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -62,7 +64,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let jumped = fact_if_any(phase, FactName::WallClockJumps)?;
     let suspended = fact_if_any(phase, FactName::Suspended)?;
     let (Some(jumped), Some(suspended)) = (jumped, suspended) else {
-        return Err(Halt::not_applicable("the clocks were not read in this run"));
+        return Err(Halt::not_applicable("This run did not record the clocks."));
     };
     let window = case.run.fact(phase, FactName::Window)?;
     let limit = &case.thresholds().ab607_change_warn_ratio;
@@ -72,15 +74,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     let message = match suspended > limit.value.value * window {
-        true => format!("the machine was suspended for {} during a pass of {}", in_ns(suspended), in_ns(window)),
-        false => format!("the system clock was set by {} during a pass of {}", in_ns(jumped), in_ns(window)),
+        true => format!("The machine was suspended for {} during a pass of {}.", in_ns(suspended), in_ns(window)),
+        false => format!("The system clock was set by {} during a pass of {}.", in_ns(jumped), in_ns(window)),
     };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(in_ns(changed)),
         threshold: Threshold { value: in_ns(limit.value.value * window), ..limit.clone() },
         message,
-        meaning: "a tool that times with the system clock prints a wrong time, and a wrong rate".to_owned(),
-        advice: "repeat the run while nothing sets the clock or suspends the machine".to_owned(),
+        meaning: "A tool that uses the system clock prints a wrong time and a wrong rate.".to_owned(),
+        advice: "repeat the run without setting the clock or suspending the machine".to_owned(),
     }))
 }

@@ -68,6 +68,8 @@ const COMPLETING: [&str; 5] = ["loop", "virtio", "nvme", "scsi", "btrfs-member"]
 pub static DETECTOR: Detector = Detector {
     code: "AB106",
     name: "target-not-touched",
+    title: "No storage was involved",
+    explained_by: &[],
     source: include_str!("target_not_touched.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -88,12 +90,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::None {
-        return Err(Halt::not_applicable("the pass moves no data"));
+        return Err(Halt::not_applicable("The pass does not move data."));
     }
     let of_discards = case.resting_on(FACTS_OF_DISCARDS.to_vec());
     let case = if phase.direction == Direction::Discard { &of_discards } else { case };
     if case.run.maps_files(phase) {
-        return Err(Halt::not_applicable("data moves through a mapping: see AB901"));
+        return Err(Halt::not_applicable("Data moves through a mapping. See AB901."));
     }
     let limits = case.thresholds();
     if phase.parts.is_empty() {
@@ -103,34 +105,37 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Ok(moved) if moved < limits.ab106_run_share_ratio.value.value * claimed || moved == 0.0 => {
                 nothing_moved(case, moved)
             }
-            _ => Err(seen(phase).err().unwrap_or_else(|| Halt::undecided("the pass has no parts"))),
+            _ => Err(seen(phase).err().unwrap_or_else(|| Halt::undecided("No call of the pass was observed."))),
         };
     }
     if case.run.moved(phase)? == 0.0 {
         return nothing_moved(case, 0.0);
     }
     let case = &case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target =
+        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     match target.tier {
         Tier::Memory => Ok(case.fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
             observed: Some(in_bytes(case.run.moved(phase)?)),
             threshold: case.thresholds().ab106_device_floor_bytes.clone(),
             message: format!(
-                "{} for storage; all {} went to or came from memory: the file is on {} at {}{}",
+                "{} for storage. All {} went to or came from memory. The file is on {} at {}{}.",
                 case.claimed(),
                 in_bytes(case.run.moved(phase)?),
                 target.fs_type,
                 target.mount_point,
                 target.device().map_or_else(String::new, |device| format!(", on {}", device.name))
             ),
-            meaning: "the figure is the rate of copying in memory".to_owned(),
-            advice: "name a file on the device that the figure is meant for".to_owned(),
+            meaning: "The figure is the rate of copying in memory.".to_owned(),
+            advice: "name a file on the device to be measured".to_owned(),
         })),
         Tier::Block => on_a_device(case, phase),
-        Tier::Network => Err(Halt::undecided(format!("what the server of {} did is not seen here", target.fs_type))),
-        Tier::Fuse => Err(Halt::undecided(format!("what the daemon behind {} did is not seen here", target.fs_type))),
-        Tier::Unknown => Err(Halt::undecided(format!("the storage below {} is unknown", target.fs_type))),
+        Tier::Network => {
+            Err(Halt::undecided(format!("The server of {} is not observed from this host.", target.fs_type)))
+        }
+        Tier::Fuse => Err(Halt::undecided(format!("The daemon behind {} is not observed.", target.fs_type))),
+        Tier::Unknown => Err(Halt::undecided(format!("The storage below {} is not known.", target.fs_type))),
     }
 }
 
@@ -152,22 +157,25 @@ fn moved_in_run(case: &Case<'_>, phase: &Phase) -> Result<f64, String> {
 fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
     let coverage = &case.run.manifest.coverage;
     if coverage.backend == Backend::None {
-        return Err(Halt::undecided("nothing was observed: it is not known whether other paths than calls were used"));
+        return Err(Halt::undecided("Nothing was observed. Data may have moved on other paths than calls."));
     }
     let blind = &coverage.blind_paths;
     if let Some(path) = blind.iter().find(|path| path.calls > 0) {
-        return Err(Halt::undecided(format!("no call moved data, but {} was used, which is not decoded", path.path)));
+        return Err(Halt::undecided(format!(
+            "No call moved data, but the tool used {}. activebench does not decode it.",
+            path.path
+        )));
     }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Refuted),
         observed: Some(in_bytes(moved)),
         threshold: case.thresholds().ab106_device_floor_bytes.clone(),
         message: match moved {
-            0.0 => format!("{}, and 0 B were moved by calls inside the clock", case.claimed()),
-            _ => format!("{}, and all calls of the run together moved {} that way", case.claimed(), in_bytes(moved)),
+            0.0 => format!("{}. Calls inside the clock moved 0 B.", case.claimed()),
+            _ => format!("{}. All calls of the run together moved {}.", case.claimed(), in_bytes(moved)),
         },
-        meaning: "the figure does not come from I/O".to_owned(),
-        advice: "look at what the tool really did; its output is not a measurement".to_owned(),
+        meaning: "The figure does not come from I/O.".to_owned(),
+        advice: "check what the tool really did: its output is not a measurement".to_owned(),
     }))
 }
 
@@ -176,9 +184,19 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let discards = phase.direction == Direction::Discard;
     let direct = !discards && case.run.fact(phase, FactName::DirectShare)? >= 1.0;
     let (at_device, how) = match phase.direction {
-        Direction::Read if !direct => return Ok(case.silent("buffered reads: AB201 says where they came from")),
+        Direction::Read if !direct => {
+            return Ok(case.silent(
+                "The reads are buffered. AB201 checks where they came \
+                                                             from.",
+            ));
+        }
         Direction::Read => (case.run.fact(phase, FactName::DeviceReadBytes)?, "read with O_DIRECT"),
-        Direction::Mixed if !direct => return Ok(case.silent("buffered reads: AB201 says where they came from")),
+        Direction::Mixed if !direct => {
+            return Ok(case.silent(
+                "The reads are buffered. AB201 checks where they came \
+                                                              from.",
+            ));
+        }
         Direction::Mixed => {
             let read = case.run.fact(phase, FactName::DeviceReadBytes)?;
             (read + case.run.fact(phase, FactName::DeviceWriteBytesDurable)?, "moved with O_DIRECT")
@@ -188,7 +206,7 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             let synced = case.run.fact(phase, FactName::SyncedBytes)?;
             if !direct && synced < limits.ab106_inline_ceiling_bytes.value.value {
                 return Ok(
-                    case.silent("too little was synced to be expected at the device: AB301 and AB302 judge syncs")
+                    case.silent("Too little was synced to expect it at the device. AB301 and AB302 check syncs.")
                 );
             }
             let how = if direct { "written with O_DIRECT" } else { "written and synced" };
@@ -207,20 +225,20 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let unattributed = total - foreign;
     if unattributed >= moved / 2.0 {
         return Ok(case.silent(format!(
-            "{} passed the device beside the files' own bytes, as data in a journal does",
+            "{} passed the device outside the files' own bytes, like data in a journal.",
             in_bytes(unattributed)
         )));
     }
     if unattributed > moved * limits.ab106_unattributed_ratio.value.value {
         return Err(Halt::undecided(format!(
-            "{} passed the device and could not be put down to a file",
+            "{} passed the device and could not be attributed to a file.",
             in_bytes(unattributed)
         )));
     }
     let device = case.run.target_of(phase).and_then(|target| target.device());
     if device.is_none_or(|device| !COMPLETING.contains(&device.kind.as_str())) {
         return Err(Halt::undecided(
-            "no request was seen at the target device, which may leave them to the layers below",
+            "No request was observed at the target device. The layers below may have handled them.",
         ));
     }
     Ok(case.fires(Firing {
@@ -228,17 +246,17 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(in_bytes(at_device)),
         threshold: limits.ab106_device_floor_bytes.clone(),
         message: format!(
-            "{}; {} were {how}, {} of them moved at the device",
+            "{}. {} was {how}. The device moved {} of it.",
             case.claimed(),
             in_bytes(moved),
             in_bytes(at_device)
         ),
         meaning: match phase.direction {
-            Direction::Write => "the figure is not that of the device: nothing reached it".to_owned(),
-            _ => "the figure is not that of the device: the blocks were holes or never written".to_owned(),
+            Direction::Write => "Nothing reached the device, so the figure is not that of the device.".to_owned(),
+            _ => "The blocks were holes or never written, so the figure is not that of the device.".to_owned(),
         },
         advice: match phase.direction {
-            Direction::Write => "name a file on the device that the figure is meant for".to_owned(),
+            Direction::Write => "name a file on the device to be measured".to_owned(),
             _ => "write the whole file with data before reading it".to_owned(),
         },
     }))
@@ -249,18 +267,18 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 fn nothing_discarded(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let device = case.run.target_of(phase).and_then(|target| target.device());
     if device.is_none_or(|device| !COMPLETING.contains(&device.kind.as_str())) {
-        return Err(Halt::undecided("the target device reports no completions, and it is not seen what it discarded"));
+        return Err(Halt::undecided("The target device does not report completions, so its discards are not known."));
     }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(in_bytes(0.0)),
         threshold: case.thresholds().ab106_device_floor_bytes.clone(),
         message: format!(
-            "{}; {} were given back to the file system, and no discard reached the device while the clock ran",
+            "{}. {} was returned to the file system. No discard reached the device while the clock ran.",
             case.claimed(),
             in_bytes(case.run.moved(phase)?)
         ),
-        meaning: "the figure is the rate at which the file system frees room, not that of the device".to_owned(),
+        meaning: "The figure is the rate at which the file system frees space, not that of the device.".to_owned(),
         advice: "trim the device itself, with its name as filename".to_owned(),
     }))
 }
@@ -274,8 +292,8 @@ fn measured_instead(run: &Run<'_>, phase: &Phase) -> &'static str {
     let in_memory = run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory);
     match phase.direction {
         _ if in_memory => "copying in memory",
-        Direction::Discard => "freeing room in the file system",
-        Direction::Read => "reading blocks that hold no data",
+        Direction::Discard => "freeing space in the file system",
+        Direction::Read => "reading blocks without data",
         _ => "I/O that reached no device",
     }
 }

@@ -50,6 +50,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB505",
     name: "throttled-by-policy",
+    title: "A control group limited the I/O",
+    explained_by: &[],
     source: include_str!("throttled_by_policy.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -57,8 +59,8 @@ pub static DETECTOR: Detector = Detector {
     decides: Decides::Nothing,
     correction: Some(Correction {
         rank: 220,
-        honest: Honest::None("what the device gives without the limit was not measured"),
-        measured_instead: |_, _| "a control group's limit",
+        honest: Honest::None("the rate of the device without the quota was not measured"),
+        measured_instead: |_, _| "a control group's quota",
     }),
     improvement: None,
     questions: &[Question::WhyNotDouble, Question::DidItBreakLimits],
@@ -73,34 +75,38 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     // Known quotas are judged before an unread file makes others possible.
     let unread = run.manifest.host.io_limits_unread.as_ref();
-    let others = || unread.map_or(Ok(()), |why| Err(Halt::undecided(format!("there may be limits: {why}"))));
+    let others = || unread.map_or(Ok(()), |why| Err(Halt::undecided(format!("There may be quotas: {why}."))));
     if run.manifest.host.io_limits.is_empty() {
         others()?;
-        return Err(Halt::not_applicable("no control group limits the tool's I/O"));
+        return Err(Halt::not_applicable("No control group limits the tool's I/O."));
     }
     let threshold = &case.thresholds().ab505_limit_share_fail_ratio;
     let Some((share, limit)) = nearest_limit(run, phase)? else {
         others()?;
-        return Err(Halt::not_applicable("no limit of the tool's control groups is one of this device and direction"));
+        return Err(Halt::not_applicable(
+            "No quota of the tool's control groups applies to this device and direction.",
+        ));
     };
     if share < threshold.value.value {
         others()?;
-        return Ok(case.silent(format!("{} allows {}, which was far away", limit.file, limit.per_second)));
+        return Ok(
+            case.silent(format!("The quota in {} is {}. The pass stayed far below it.", limit.file, limit.per_second))
+        );
     }
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(Quantity::ratio(share)),
         threshold: threshold.clone(),
         message: format!(
-            "{} of the control group {} allows {} on {}; the pass reached {} of that",
+            "The quota in {} of the control group {} is {} on {}. The pass reached {} of it.",
             limit.file,
             limit.group,
             limit.per_second,
             limit.device,
             Quantity::ratio(share)
         ),
-        meaning: "the figure is that of the limit, not of the device".to_owned(),
-        advice: "run the tool in a control group without limits, or quote the limit beside the figure".to_owned(),
+        meaning: "The figure is that of the quota, not of the device.".to_owned(),
+        advice: "run the tool in a control group without quotas, or quote the quota with the figure".to_owned(),
     }))
 }
 
@@ -111,7 +117,7 @@ pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(
     if limits.is_empty() {
         return Ok(None);
     }
-    let target = run.target_of(phase).ok_or("the storage of the file is unknown")?;
+    let target = run.target_of(phase).ok_or("the storage below the file is not known")?;
     let concerns = |limit: &&IoLimit| {
         let of_the_pass = phase.direction == Direction::Mixed || phase.direction == limit.direction;
         of_the_pass && target.layers.iter().any(|layer| layer.device == limit.device)
@@ -140,7 +146,7 @@ fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
         },
     };
     if span <= 0.0 {
-        return Err("the window has no length".to_owned());
+        return Err("the pass does not have a measurable duration".to_owned());
     }
     let of_files = run.fact(phase, bytes)?;
     // A kernel worker issues requests that a quota held back later, without their file.

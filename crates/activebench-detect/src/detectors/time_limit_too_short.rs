@@ -31,6 +31,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB807",
     name: "time-limit-too-short",
+    title: "The time limit is too short",
+    explained_by: &[],
     source: include_str!("time_limit_too_short.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -44,7 +46,7 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         let Some(limit_ns) = phase.time_limit_ns else {
-            return Err(Halt::not_applicable("the pass ends by its amount of work"));
+            return Err(Halt::not_applicable("The pass does not have a time limit."));
         };
         let limits = case.thresholds();
         let limit = Quantity::ns(limit_ns);
@@ -62,15 +64,15 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             weight,
             observed: Some(limit),
             threshold: threshold.clone(),
-            message: format!("the pass ends after {limit}"),
+            message: format!("The pass ends after {limit}."),
             meaning: match weight {
-                Weight::FailOfRun => "the rule that the profile quotes does not accept a pass of this length",
-                _ => "one disturbance will be a visible share of the figure",
+                Weight::FailOfRun => "The rules of the profile do not accept a pass of this length.",
+                _ => "One disturbance will be a visible share of the figure.",
             }
             .to_owned(),
             advice: match threshold.value.value > 60e9 {
-                true => format!("give it more time, at least {}", threshold.value),
-                false => "give it more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
+                true => format!("allow more time, at least {}", threshold.value),
+                false => "allow more time (fio: `--runtime=60 --time_based`, Orion: `-duration 60`)".to_owned(),
             },
         }))
     })

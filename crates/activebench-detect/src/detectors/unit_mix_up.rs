@@ -38,6 +38,8 @@ const FACTS: &[FactName] = &[FactName::ReadBytes, FactName::WriteBytes, FactName
 pub static DETECTOR: Detector = Detector {
     code: "AB103",
     name: "unit-mix-up",
+    title: "The figure has the wrong unit",
+    explained_by: &[],
     source: include_str!("unit_mix_up.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -50,7 +52,7 @@ pub static DETECTOR: Detector = Detector {
 
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_phase(&DETECTOR, run, |case, phase| {
-        let limits = case.thresholds();
+        let (limits, tool) = (case.thresholds(), case.run.tool());
         of_each_claim(case, phase, |claim, agreement| {
             let Agreement::UnitMixUp(difference, names) = agreement else { return None };
             let weight = match difference.fails() {
@@ -62,10 +64,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 observed: Some(difference.observed),
                 threshold: limits.ab103_factor_tolerance_ratio.clone(),
                 message: format!(
-                    "{} was claimed (printed as {} {}), the calls give {}: the ratio is that of {names}",
+                    "{tool} claims {} (printed as {} {}). The calls show {}. The ratio is that of {names}.",
                     claim.value, claim.printed.text, claim.printed.unit, difference.observed
                 ),
-                meaning: "the measurement may be right, the printed unit is not".to_owned(),
+                meaning: "The measurement may be right. The printed unit is not.".to_owned(),
                 advice: format!("quote {} with its unit spelled out", difference.observed),
             })
         })

@@ -80,6 +80,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB207",
     name: "unwritten-blocks-read",
+    title: "Blocks were read that were never written",
+    explained_by: &[],
     source: include_str!("unwritten_blocks_read.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -88,7 +90,7 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 80,
         honest: Honest::FromDevice,
-        measured_instead: |_, _| "reading blocks that hold no data, in part",
+        measured_instead: |_, _| "reading blocks without data, in part",
     }),
     improvement: None,
     questions: &[],
@@ -100,46 +102,52 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction != Direction::Read {
-        return Err(Halt::not_applicable("the pass does not only read"));
+        return Err(Halt::not_applicable("The pass is not a pure read."));
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     match target.tier {
         Tier::Block => {}
-        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
+        Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),
         Tier::Network | Tier::Fuse => {
-            return Err(Halt::not_applicable(format!("how {} stores its blocks is not seen here", target.fs_type)));
+            return Err(Halt::not_applicable(format!(
+                "The blocks of {} are not visible from this host.",
+                target.fs_type
+            )));
         }
-        Tier::Unknown => return Err(Halt::undecided("the storage below the file is unknown")),
+        Tier::Unknown => return Err(Halt::undecided("The storage below the file is not known.")),
     }
     let read = run.moved(phase)?;
     if read == 0.0 {
-        return Err(Halt::not_applicable("no byte was read: see AB106"));
+        return Err(Halt::not_applicable("No byte was read. See AB106."));
     }
     if run.fact(phase, FactName::WriteBytes)? > 0.0 {
-        return Err(Halt::not_applicable("the pass writes too: what it reads can be its own data"));
+        return Err(Halt::not_applicable("The pass also writes, so it may read its own data."));
     }
     let direct = run.fact(phase, FactName::DirectShare)?;
     let read_by_calls = run.amount(phase, READ)?;
     let delivered = from_device(run, phase)?;
     let missing = if direct >= 1.0 {
         if fact_if_any(phase, FactName::DirectCachedBytes)?.unwrap_or(0.0) > 0.0 {
-            return Err(Halt::not_applicable("the direct reads passed the page cache: see AB204"));
+            return Err(Halt::not_applicable("The direct reads passed the page cache. See AB204."));
         }
         Missing::of(run, phase, delivered.short_of(&read_by_all(run, phase)?))?
     } else if direct == 0.0 {
         let missing = through_the_cache(run, phase, &read_by_calls, &delivered)?.min(read);
         Missing { least: missing, most: missing }
     } else {
-        return Err(Halt::undecided("direct and buffered reads are mixed: they cannot be distinguished at the device"));
+        return Err(Halt::undecided(
+            "Direct and buffered reads are mixed. They cannot be distinguished at the device.",
+        ));
     };
     let how = if direct >= 1.0 { "read with O_DIRECT" } else { "read through the page cache" };
     let below = Missing::of(run, phase, missing_below(run, phase, direct, limits)?)?;
     let warns_from = read * limits.ab207_unwritten_warn_ratio.value.value;
     if missing.least.max(below.least) <= warns_from && missing.most.max(below.most) > warns_from {
         return Err(Halt::undecided(format!(
-            "{} of what this pass and others read of the same files came from no device, and whose they were is not known",
+            "{} of the reads of these files did not come from a device. Other passes read them too, so the share of \
+             this pass is not known.",
             in_bytes(missing.most.max(below.most))
         )));
     }
@@ -152,14 +160,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             read,
             Words {
                 message: format!(
-                    "{} were {how}; {lies_on}, and {} of them were not read there",
+                    "{} was {how} ({lies_on}). The devices below did not read {} of it.",
                     in_bytes(read),
                     in_bytes(missing_below)
                 ),
-                meaning: "a layer between made these bytes up, from holes, blocks that were never written or packed data: \
-                          the figure is not that of the disk",
-                advice: "write the whole device with data before reading it (`dd if=/dev/urandom`), after it was made \
-                         or discarded",
+                meaning: "A layer between produced these bytes from holes, unwritten blocks or compressed data. The \
+                          figure is not that of the disk.",
+                advice: "write the whole device with data before reading it (`dd if=/dev/urandom`), after it was \
+                         created or discarded",
             },
         ));
     }
@@ -167,11 +175,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Ok(case.silent(""));
     }
     if direct >= 1.0 && missing <= through_fresh_buffers(target, phase) {
-        return Ok(case.silent("btrfs serves the first direct read into each fresh buffer through the page cache"));
+        return Ok(case.silent("On btrfs, the page cache serves the first direct read into each fresh buffer."));
     }
     if target.fs_type == "btrfs" || target.options.contains("compress") {
         return Err(Halt::undecided(format!(
-            "{} less came from the device than was read, which packed extents of {} explain as well",
+            "The device delivered {} less than was read. Compressed extents of {} may explain it.",
             in_bytes(missing),
             target.fs_type
         )));
@@ -182,13 +190,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         read,
         Words {
             message: format!(
-                "{} were {how}, {} of them without a read at the device: holes, or blocks that were never written",
+                "{} was {how}. The device did not read {} of it: these are holes, or blocks that were never written.",
                 in_bytes(read),
                 in_bytes(missing)
             ),
-            meaning: "the file system made these bytes up: the figure is not that of the device",
-            advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own writing \
-                     pass), and do not make it with truncate or fallocate",
+            meaning: "The file system produced these bytes, so the figure is not that of the device.",
+            advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own \
+                     writing pass), and do not create it with truncate or fallocate",
         },
     ))
 }

@@ -29,6 +29,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB806",
     name: "verification-inside-clock",
+    title: "The data is checked while the clock runs",
+    explained_by: &[],
     source: include_str!("verification_inside_clock.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -42,18 +44,18 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         let Some(option) = &phase.verifies else {
-            return Err(Halt::not_applicable("no option checks the data inside the clock"));
+            return Err(Halt::not_applicable("No option checks the data inside the clock."));
         };
         if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-            return Ok(case.silent("the figures are not to be taken for storage"));
+            return Ok(case.silent("The figures are not about storage (`--subject`)."));
         }
         Ok(case.fires(Firing {
             weight: Weight::Warn(Effect::Misleading),
             observed: None,
             threshold: Threshold { value: Quantity::count(0), source: "checks inside the clock".to_owned() },
-            message: format!("`{option}` checks the data while the clock runs"),
-            meaning: "the figure will be that of the storage and of the checking together".to_owned(),
-            advice: format!("leave `{option}` out, and check in a run of its own"),
+            message: format!("`{option}` checks the data while the clock runs."),
+            meaning: "The figure will include the checking as well as the storage.".to_owned(),
+            advice: format!("leave `{option}` out, and check the data in another run"),
         }))
     })
 }

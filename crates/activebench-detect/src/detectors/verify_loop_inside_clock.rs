@@ -26,9 +26,11 @@
 //! ms in user mode against 44 ms without. fio's `verify=` takes 0.14 to 0.33 ns per byte for crc32c, for which the
 //! CPU has an instruction, 0.5 for xxhash, 1.5 for md5, 2.7 for crc32 and 3.2 for sha256.
 
+use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Phase};
+use activebench_model::sentence::as_sentence;
 use activebench_model::units::Quantity;
 
 use super::cpu_bound::cpu_capacity;
@@ -52,6 +54,8 @@ const BLOCK_FLOOR_BYTES: f64 = 4096.0;
 pub static DETECTOR: Detector = Detector {
     code: "AB502",
     name: "verify-loop-inside-clock",
+    title: "Checking the data took part of the time",
+    explained_by: &[],
     source: include_str!("verify_loop_inside_clock.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -60,12 +64,12 @@ pub static DETECTOR: Detector = Detector {
     correction: Some(Correction {
         rank: 280,
         honest: Honest::Reached {
-            condition: "with the checking of the data inside the clock; what the pass takes without it is not known",
-            otherwise: "what the pass would have taken without checking is not known",
+            condition: "with the checking of the data inside the clock; the rate without it is not known",
+            otherwise: "the rate without checking is not known",
         },
         measured_instead: |_, _| "the storage and the checking of its data together",
     }),
-    improvement: None,
+    improvement: Some(Improvement::LeaveOutVerification),
     questions: &[Question::WhyNotDouble],
 };
 
@@ -77,15 +81,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let option = phase
         .verifies
         .as_deref()
-        .ok_or_else(|| Halt::not_applicable("the command asks for no checking inside the clock"))?;
+        .ok_or_else(|| Halt::not_applicable("The command does not check data inside the clock."))?;
     let (run, limits) = (&case.run, case.thresholds());
-    let advice = format!("drop `{option}`, and check the data in a run of its own");
-    let meaning = "the figure contains the CPU's work on the data: the storage may have given more";
+    let advice = format!("drop `{option}`, and check the data in another run");
+    let meaning = "The figure includes the CPU's work on the data. The storage may be faster.";
     let share = run.fact(phase, FactName::UserCpu).and_then(|user| Ok(user / cpu_capacity(run, phase)?));
     let user_limit = &limits.ab502_user_share_warn_ratio;
     let share_text = match &share {
-        Ok(share) => format!("{} of the threads' time was spent in user mode", Quantity::ratio(*share)),
-        Err(why) => why.clone(),
+        Ok(share) => format!("The threads spent {} of their time in user mode.", Quantity::ratio(*share)),
+        Err(why) => as_sentence(why),
     };
     let disowned = run.parsed.notes.iter().find(|note| {
         let says = |text: &str| text.to_lowercase().contains("performance measurements are invalid");
@@ -98,8 +102,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             observed: share.ok().map(Quantity::ratio),
             threshold: user_limit.clone(),
             message: format!(
-                "`{option}` checks data inside the clock, and the tool says itself that its figures are invalid in this mode \
-                 ({} line {}); {share_text}",
+                "`{option}` checks data inside the clock. The tool itself calls its figures invalid in this mode \
+                 ({} line {}). {share_text}",
                 note.source.stream, note.source.line
             ),
             meaning: meaning.to_owned(),
@@ -112,7 +116,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             weight: Weight::WarnWith(Effect::Misleading),
             observed: Some(Quantity::ratio(share)),
             threshold: user_limit.clone(),
-            message: format!("`{option}` checks data inside the clock; {share_text}"),
+            message: format!("`{option}` checks data inside the clock. {share_text}"),
             meaning: meaning.to_owned(),
             advice,
         }));
@@ -126,7 +130,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             observed: Some(Quantity { value: per_byte, ..Quantity::ns(0) }),
             threshold: byte_limit.clone(),
             message: format!(
-                "`{option}` checks data inside the clock; {} in user mode for each byte, {share_text}",
+                "`{option}` checks data inside the clock. Each byte took {} in user mode. {share_text}",
                 Quantity { value: per_byte, ..Quantity::ns(0) }
             ),
             meaning: meaning.to_owned(),
@@ -142,10 +146,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             weight: Weight::Warn(Effect::Misleading),
             observed: Some(Quantity::ratio(read / moved)),
             threshold: limits.ab502_reads_beside_claim_warn_ratio.clone(),
-            message: format!("{} were read back inside the clock beside {} written", in_bytes(read), in_bytes(moved)),
-            meaning: "the figure counts the writes and pays for the reads".to_owned(),
+            message: format!(
+                "{} was read back inside the clock, in addition to {} written.",
+                in_bytes(read),
+                in_bytes(moved)
+            ),
+            meaning: "The figure counts the writes, but includes the time of the reads.".to_owned(),
             advice,
         }));
     }
-    Ok(case.silent(format!("`{option}` checks data inside the clock; {share_text}")))
+    Ok(case.silent(format!("`{option}` checks data inside the clock. {share_text}")))
 }

@@ -36,6 +36,8 @@ const FACTS: &[FactName] = &[FactName::ResidentAtStart, FactName::ReadBytes, Fac
 pub static DETECTOR: Detector = Detector {
     code: "AB203",
     name: "warm-start",
+    title: "The data was in memory at the start",
+    explained_by: &["AB201"],
     source: include_str!("warm_start.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -53,21 +55,21 @@ pub static DETECTOR: Detector = Detector {
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         if !phase.cold_by_design || !matches!(phase.direction, Direction::Read | Direction::Mixed) {
-            return Err(Halt::not_applicable("the command does not say that the pass is cold"));
+            return Err(Halt::not_applicable("The command does not request a cold pass."));
         }
         let case = &case.concerning_storage()?;
         let run = &case.run;
         if run.target_of(phase).is_some_and(|target| target.tier == Tier::Memory) {
-            return Err(Halt::not_applicable("the file is in memory: see AB106"));
+            return Err(Halt::not_applicable("The file is in memory. See AB106."));
         }
         run.moved(phase)?;
         let read = run.fact(phase, FactName::ReadBytes)?;
         let direct = run.fact(phase, FactName::DirectShare)?;
         if direct >= 1.0 || read == 0.0 {
-            return Err(Halt::not_applicable("no byte was read through the page cache"));
+            return Err(Halt::not_applicable("No byte was read through the page cache."));
         }
         if direct > 0.0 {
-            return Err(Halt::undecided("a part of the reads was direct: what was resident is unknown"));
+            return Err(Halt::undecided("A part of the reads was direct, so the resident share is not known."));
         }
         let resident = run.fact(phase, FactName::ResidentAtStart)?;
         let share = resident / read;
@@ -81,14 +83,14 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: limit.clone(),
             message: format!(
-                "{} for a cold pass; {} of the {} read were in the page cache when it began",
+                "{} for a cold pass. {} of the {} read was in the page cache when it began.",
                 case.claimed(),
                 in_bytes(resident),
                 in_bytes(read)
             ),
-            meaning: "the pass was not cold: a part of the figure is the rate of copying from memory".to_owned(),
-            advice: "look at the messages of the purge, which needs rights; unmount and mount the file system before \
-                     the pass"
+            meaning: "The pass was not cold. A part of the figure is the rate of copying from memory.".to_owned(),
+            advice: "check the messages of the purge, which needs root rights, or mount the file system again \
+                     before the pass"
                 .to_owned(),
         }))
     })

@@ -60,6 +60,8 @@ const FACTS_OF_CLOCKS: [FactName; 5] =
 pub static DETECTOR: Detector = Detector {
     code: "AB110",
     name: "workers-missing",
+    title: "Fewer tasks worked at once",
+    explained_by: &[],
     source: include_str!("workers_missing.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -77,10 +79,10 @@ pub static DETECTOR: Detector = Detector {
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         if phase.requested_tasks <= 1 {
-            return Err(Halt::not_applicable("one task was asked for"));
+            return Err(Halt::not_applicable("The command asks for one task."));
         }
         if case.run.maps_files(phase) {
-            return Err(Halt::undecided("data moves through a mapping: which tasks moved it is not seen"));
+            return Err(Halt::undecided("Data moves through a mapping, so the tasks that moved it are not known."));
         }
         let active = case.run.fact(phase, FactName::ActiveTasks)?;
         // In a mix, a task may have drawn only the other direction.
@@ -99,10 +101,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                     source: "the tasks that the command asks for".to_owned(),
                 },
                 message: format!(
-                    "{} tasks were asked for, {active} moved data while the clock ran",
+                    "The command asks for {} tasks. {active} moved data while the clock ran.",
                     phase.requested_tasks
                 ),
-                meaning: "the figure is that of fewer tasks than it is printed for".to_owned(),
+                meaning: "The figure is that of fewer tasks than it is printed for.".to_owned(),
                 advice: advise(run, None, Improvement::CountAllTasks),
             }));
         }
@@ -113,10 +115,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let children = find([Metric::SumOfTaskThroughput, Metric::SumOfTaskOperationRate]);
         let parent = find([Metric::ParentThroughput, Metric::ParentOperationRate]);
         let (Some(children), Some(parent)) = (children, parent) else {
-            return Ok(case.silent("all tasks moved data; the tool prints no pair of sum and parent"));
+            return Ok(case.silent("All tasks moved data. The tool does not print both a sum and a parent's figure."));
         };
         if children.value.unit != parent.value.unit || children.value.value <= 0.0 {
-            return Err(Halt::undecided("the figures of parent and children are in different units"));
+            return Err(Halt::undecided("The figures of parent and children are in different units."));
         }
         let share = parent.value.value / children.value.value;
         let limit = &case.thresholds().ab110_parent_share_warn_ratio;
@@ -128,7 +130,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             (case.run.fact(phase, FactName::Window)?, case.run.fact(phase, FactName::SumOfTaskRates)?);
         let own_ns = case.run.moved(phase)? * 1e9 / rates;
         if own_ns >= limit.value.value * window || began_together(own_ns, window) {
-            return Ok(case.silent("the tasks ran together: the parent's clock covers more than their work"));
+            return Ok(case.silent("The tasks ran together. The parent's clock covers more than their work."));
         }
         let case = &kept_apart_by_the_tool(case, phase, window - own_ns)?;
         Ok(case.concerning(vec![children]).fires(Firing {
@@ -136,12 +138,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             observed: Some(Quantity::ratio(share)),
             threshold: limit.clone(),
             message: format!(
-                "the children's sum is {}, the parent saw {}: {} of it",
+                "The children's sum is {}. The parent measured {}, which is {} of it.",
                 children.value,
                 parent.value,
                 Quantity::ratio(share)
             ),
-            meaning: "the tasks did not all run at the same time: the sum is above what the storage gave at once"
+            meaning: "The tasks did not all run at the same time, so the sum is above the rate of the storage."
                 .to_owned(),
             advice: advise(run, None, Improvement::CountAllTasks),
         }))
@@ -186,7 +188,7 @@ fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> 
     if waited >= apart_ns {
         let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
         return Err(Halt::undecided(format!(
-            "the tasks were apart for {}, and waited for a CPU for up to {}",
+            "The tasks were apart for {}, and waited for a CPU for up to {}. An idle machine would decide it.",
             in_ns(apart_ns),
             in_ns(waited)
         )));
@@ -201,7 +203,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let limit = &case.thresholds().ab110_parent_share_warn_ratio;
     let (longest, window) = (case.run.fact(phase, FactName::LongestTask)?, case.run.fact(phase, FactName::Window)?);
     if longest >= limit.value.value * window || began_together(longest, window) {
-        return Ok(case.silent("all tasks moved data at the same time"));
+        return Ok(case.silent("All tasks moved data at the same time."));
     }
     let rates = case.claims().iter().copied();
     let rates: Vec<&Claim> =
@@ -220,7 +222,7 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }
     }
     let Some((claim, together)) = beyond.first().copied() else {
-        return Ok(case.silent("the figure is that of all tasks together, as far as its digits go"));
+        return Ok(case.silent("The figure is that of all tasks together, as far as its digits go."));
     };
     let case = kept_apart_by_the_tool(&case, phase, window - longest)?;
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
@@ -230,13 +232,13 @@ fn apart(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(longest / window)),
         threshold: limit.clone(),
         message: format!(
-            "{} divides what all tasks did by the {} of the longest one; from the first start to the last end it took \
-             them {}, which gives {together}",
+            "{} divides the work of all tasks by the {} of the longest one. From first start to last end they took \
+             {}: the rate is {together}.",
             claim.value,
             in_ns(longest),
             in_ns(window)
         ),
-        meaning: "the tasks did not all run at the same time: the figure is above what the storage gave at once"
+        meaning: "The tasks did not all run at the same time, so the figure is above the rate of the storage."
             .to_owned(),
         advice: advise(&case.run, None, Improvement::CountAllTasks),
     }))

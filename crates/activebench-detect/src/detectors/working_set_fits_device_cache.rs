@@ -47,6 +47,8 @@ const FACTS: &[FactName] = &[
 pub static DETECTOR: Detector = Detector {
     code: "AB206",
     name: "working-set-fits-device-cache",
+    title: "The data fits into the device's cache",
+    explained_by: &[],
     source: include_str!("working_set_fits_device_cache.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -70,9 +72,9 @@ struct Cache {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     if target.tier == Tier::Memory {
-        return Err(Halt::not_applicable("the file is in memory: see AB106"));
+        return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }
     let working_set = || -> Result<f64, Halt> {
         Ok(run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?)
@@ -84,19 +86,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         if touched >= cache.bytes as f64 * share.value.value {
             return Ok(case.silent(""));
         }
-        let advice =
-            format!("touch several times as much as the {} that the cache holds", Quantity::bytes(cache.bytes));
+        let advice = format!("touch several times as much as the {} of the cache", Quantity::bytes(cache.bytes));
         return Ok(case.fires(Firing {
             weight: Weight::Warn(Effect::Unverifiable),
             observed: Some(Quantity::ratio(touched / cache.bytes as f64)),
             threshold: share.clone(),
             message: format!(
-                "{} distinct bytes were touched, and the cache of the device holds {} ({})",
+                "The pass touched {} of distinct data. The device's cache has {} ({}).",
                 in_bytes(touched),
                 Quantity::bytes(cache.bytes),
                 cache.said_by
             ),
-            meaning: "the figure may be that of the cache, which a larger working set does not fit".to_owned(),
+            meaning: "The figure may be that of the cache. A larger working set does not fit into it.".to_owned(),
             advice,
         }));
     }
@@ -112,18 +113,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             source: "the size of the cache is not known (mlcommons/storage #464)".to_owned(),
         },
         message: format!(
-            "{} distinct bytes were touched on {remote}, whose cache is of unknown size",
+            "The pass touched {} of distinct data on {remote}. The size of its cache is not known.",
             in_bytes(touched)
         ),
-        meaning: "a cache on the other side may have answered".to_owned(),
-        advice: "declare the size of its cache with `--device-cache`, and touch several times as much".to_owned(),
+        meaning: "A cache on the server's side may have answered.".to_owned(),
+        advice: "state the size of its cache with `--device-cache`, and touch several times as much".to_owned(),
     }))
 }
 
 /// Judges without a known cache size: finds a set so small, and visited so often, that any cache can answer.
 fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let (run, limits) = (&case.run, case.thresholds());
-    let unknown = || Halt::not_applicable("no size of a device cache is declared, and no array serves the volume");
+    let unknown = || {
+        Halt::not_applicable(
+            "The size of the device's cache is not known. State it with \
+                                           `--device-cache`.",
+        )
+    };
     if matches!(phase.direction, Direction::None | Direction::Discard) || phase.names.is_some() {
         return Err(unknown());
     }
@@ -148,12 +154,12 @@ fn again_and_again(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(in_bytes(set)),
         threshold: most.clone(),
         message: format!(
-            "{} went to or came from the same {}, each block {} times",
+            "{} went to or came from the same {}. Each block was visited {} times.",
             in_bytes(moved),
             in_bytes(set),
             significant(moved / set)
         ),
-        meaning: "the cache of any device holds so little: the figure may be that of the cache".to_owned(),
+        meaning: "This little data fits into any device's cache, so the figure may be that of the cache.".to_owned(),
         advice: "touch each block once, in a region of several times the device's cache".to_owned(),
     }))
 }
@@ -165,7 +171,7 @@ fn cache(case: &Case<'_>, target: &Target) -> Result<Option<Cache>, Halt> {
         return Ok(Some(Cache { bytes, said_by: "--device-cache".to_owned() }));
     }
     let hardware = manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the caches of the devices were not looked for"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the caches of the devices."))?;
     let below = hardware.caches.iter().filter(|cache| target.layers.iter().any(|layer| layer.device == cache.device));
     let largest = below.max_by_key(|cache| cache.bytes);
     Ok(largest.map(|cache| Cache { bytes: cache.bytes, said_by: cache.source.clone() }))
@@ -177,7 +183,7 @@ fn remote(case: &Case<'_>, target: &Target) -> Result<Option<String>, Halt> {
         return Ok(Some(format!("a network file system ({})", target.fs_type)));
     }
     let hardware = case.run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("what serves the volume was not looked for"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the server of the volume."))?;
     let mut below =
         hardware.remote.iter().filter(|volume| target.layers.iter().any(|layer| layer.device == volume.device));
     Ok(below.next().map(|volume| format!("{} ({})", volume.name, volume.source)))

@@ -44,6 +44,8 @@ const EVIDENCE: Evidence = Evidence {
 pub static DETECTOR: Detector = Detector {
     code: "AB202",
     name: "working-set-fits-memory",
+    title: "The data fits into memory",
+    explained_by: &["AB201"],
     source: include_str!("working_set_fits_memory.rs"),
     judge: Judge::Run(judge_run),
     facts: FACTS,
@@ -60,7 +62,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Read | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not read"));
+        return Err(Halt::not_applicable("The pass does not read."));
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
@@ -73,17 +75,17 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 observed: Some(Quantity::ratio(read.value / memory.value)),
                 threshold: required.clone(),
                 message: format!(
-                    "{read} were read, the memory is {memory}; the profile {} asks for {} times as much",
+                    "{read} was read, and the memory is {memory}. The profile {} requires {} times as much.",
                     case.thresholds().profile,
                     required.value.value
                 ),
-                meaning: "the rule that the profile quotes does not accept a data set of this size".to_owned(),
+                meaning: "The rules of the profile do not accept a data set of this size.".to_owned(),
                 advice: format!("read at least {}", times(memory, required.value.value)),
             }));
         }
     }
     let seen = |case: &Case<'_>| match case.run.fact(phase, FactName::CacheInsertedBytes) {
-        Ok(_) => Observed::Clean("where the reads came from was observed: AB201 judges".to_owned()),
+        Ok(_) => Observed::Clean("The page cache was observed. AB201 checks where the reads came from.".to_owned()),
         Err(_) => Observed::Open,
     };
     case.observed_first(EVIDENCE, seen, |case| by_size(case, phase))
@@ -92,7 +94,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
 fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let run = &case.run;
     if run.fact(phase, FactName::DirectShare)? > 0.5 {
-        return Err(Halt::not_applicable("the reads go past the page cache"));
+        return Err(Halt::not_applicable("The reads go past the page cache."));
     }
     let (read, memory) = read_beside_memory(run, phase)?;
     let factor = &case.thresholds().ab202_memory_warn_ratio;
@@ -101,15 +103,15 @@ fn by_size(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Ok(case.silent(""));
     }
     let holds = match read.value <= memory.value {
-        true => format!("which {memory} of memory can hold"),
-        false => format!("of which {memory} of memory can hold a part"),
+        true => format!("All of it fits into {memory} of memory."),
+        false => format!("A part of it fits into {memory} of memory."),
     };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Unverifiable),
         observed: Some(read),
         threshold: Threshold { value: limit, source: factor.source.clone() },
-        message: format!("{read} were read, {holds}, and the page cache was not observed"),
-        meaning: "the figure may be that of the page cache".to_owned(),
+        message: format!("{read} was read. {holds} The page cache was not observed."),
+        meaning: "The figure may be that of the page cache.".to_owned(),
         advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
 }
@@ -124,7 +126,7 @@ fn read_beside_memory(run: &Run<'_>, phase: &Phase) -> Result<(Quantity, Quantit
 pub(crate) fn memory_of(run: &Run<'_>) -> Result<Quantity, Halt> {
     let host = &run.manifest.host;
     let memory = host.usable_memory_bytes();
-    memory.map(Quantity::bytes).ok_or_else(|| Halt::undecided("the size of memory is not known"))
+    memory.map(Quantity::bytes).ok_or_else(|| Halt::undecided("The size of memory is not known."))
 }
 
 /// Multiplies a quantity by a factor.

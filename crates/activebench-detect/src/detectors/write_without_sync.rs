@@ -32,6 +32,8 @@ use crate::run::Run;
 pub static DETECTOR: Detector = Detector {
     code: "AB803",
     name: "write-without-sync",
+    title: "Nothing syncs the written data",
+    explained_by: &[],
     source: include_str!("write_without_sync.rs"),
     judge: Judge::CommandLine(judge_command),
     facts: &[],
@@ -45,13 +47,13 @@ pub static DETECTOR: Detector = Detector {
 fn judge_command(run: &Run<'_>) -> Vec<Finding> {
     of_each_planned(&DETECTOR, run, |case, phase| {
         if !writes(phase) || phase.submission == Submission::Nothing {
-            return Err(Halt::not_applicable("the pass writes nothing"));
+            return Err(Halt::not_applicable("The pass writes nothing."));
         }
         if phase.block_bytes == Some(1) {
-            return Err(Halt::not_applicable("a byte a call measures the CPU"));
+            return Err(Halt::not_applicable("A pass of one byte per call measures the CPU."));
         }
         if run.manifest.choices.subject.is_some_and(|subject| !subject.is_storage()) {
-            return Err(Halt::not_applicable("the figures are not to be taken for storage"));
+            return Err(Halt::not_applicable("The figures are not about storage (`--subject`)."));
         }
         let durable = promise(phase, |mechanism| {
             matches!(mechanism, Mechanism::DirectIo | Mechanism::SyncWrites | Mechanism::DataSyncWrites)
@@ -65,8 +67,8 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
             weight: Weight::Warn(Effect::Misleading),
             observed: None,
             threshold: Threshold { value: Quantity::count(1), source: "one sync inside the clock".to_owned() },
-            message: "nothing makes the writes durable inside the clock".to_owned(),
-            meaning: "the figure will be the rate of copying into the page cache".to_owned(),
+            message: "No option makes the writes durable inside the clock.".to_owned(),
+            meaning: "The figure will be the rate of copying into the page cache.".to_owned(),
             advice: advise(run, None, Improvement::SyncInsideClock),
         }))
     })

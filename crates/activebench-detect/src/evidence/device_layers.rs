@@ -53,7 +53,7 @@ pub(crate) fn below<Time>(
 ) -> Result<Option<Amount<Time, OfFiles>>, String> {
     let Some(amount) = run.amount_if_any(phase, counted)? else { return Ok(None) };
     let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
-    let target = target.ok_or_else(|| "the devices below the file are unknown".to_owned())?;
+    let target = target.ok_or_else(|| "the devices below the file are not known".to_owned())?;
     Ok(target.cached_layer().is_none().then_some(amount))
 }
 

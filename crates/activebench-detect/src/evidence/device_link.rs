@@ -24,18 +24,18 @@ pub(crate) struct Carrier {
 /// The reason why none is known, or none bounds the data.
 pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Carrier, Halt> {
     if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
-        return Err(Halt::not_applicable("the pass sends no data over the link"));
+        return Err(Halt::not_applicable("The pass sends no data over the link."));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     let hardware = run.manifest.host.hardware.as_ref();
-    let hardware = hardware.ok_or_else(|| Halt::undecided("the links to the device were not read"))?;
+    let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the links to the device."))?;
     let mut carrier = carrier(target, hardware)?;
     if let Some(packer) = packs(target) {
-        return Err(Halt::not_applicable(format!("{packer} packs the data before it reaches the link")));
+        return Err(Halt::not_applicable(format!("The data is compressed before it reaches the link ({packer}).")));
     }
     let cached = |cache: &&DeviceCache| target.layers.iter().any(|layer| layer.device == cache.device);
     if let Some(cache) = hardware.caches.iter().find(cached) {
-        return Err(Halt::not_applicable(format!("{} can answer by another way", cache.name)));
+        return Err(Halt::not_applicable(format!("The cache {} can answer without the link.", cache.name)));
     }
     if phase.direction == Direction::Mixed {
         carrier.bytes_per_sec *= 2.0;
@@ -58,11 +58,11 @@ fn carrier(target: &Target, hardware: &Hardware) -> Result<Carrier, Halt> {
     let bottom: Vec<&Link> = match target.tier {
         Tier::Network => match (slowest(target.s_dev), hardware.unread_of(&[INTERFACES])) {
             (Some(link), _) => vec![link],
-            (None, Some(why)) => return Err(Halt::undecided(format!("the network interfaces were not read: {why}"))),
+            (None, Some(why)) => return Err(Halt::undecided(format!("The network interfaces were not read: {why}."))),
             (None, None) => Vec::new(),
         },
-        Tier::Memory => return Err(Halt::not_applicable("the file is in memory: see AB106")),
-        Tier::Fuse => return Err(Halt::not_applicable("what its daemon does is not known")),
+        Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),
+        Tier::Fuse => return Err(Halt::not_applicable("The daemon of the file system is not observed.")),
         Tier::Block | Tier::Unknown => {
             let mut bottom = Vec::new();
             for layer in target.bottom() {
@@ -70,12 +70,9 @@ fn carrier(target: &Target, hardware: &Hardware) -> Result<Carrier, Halt> {
                     Some(link) => bottom.push(link),
                     None => {
                         if let Some(why) = hardware.unread_of(LINK_FILES) {
-                            return Err(Halt::undecided(format!("a link was not read: {why}")));
+                            return Err(Halt::undecided(format!("A link was not read: {why}.")));
                         }
-                        return Err(Halt::not_applicable(format!(
-                            "{} does not say by which link it is reached",
-                            layer.name
-                        )));
+                        return Err(Halt::not_applicable(format!("The link to {} is not known.", layer.name)));
                     }
                 }
             }
@@ -83,7 +80,7 @@ fn carrier(target: &Target, hardware: &Hardware) -> Result<Carrier, Halt> {
         }
     };
     if bottom.is_empty() {
-        return Err(Halt::not_applicable("no link to the storage is known"));
+        return Err(Halt::not_applicable("No link to the storage is known."));
     }
     let names: Vec<&str> = bottom.iter().map(|link| link.name.as_str()).collect();
     Ok(Carrier {

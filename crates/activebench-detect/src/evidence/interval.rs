@@ -76,7 +76,7 @@ impl Busy {
         match &self.at_most {
             Ok(most) if *most < limit => Ok(true),
             Ok(most) => Err(format!(
-                "the device was busy for {} to {} of the time: completions were not seen",
+                "the device was busy for {} to {} of the time, because completions were not observed",
                 Quantity::ratio(self.at_least),
                 Quantity::ratio(*most)
             )),

@@ -20,7 +20,7 @@ impl Run<'_> {
             Direction::Mixed => {
                 phase.facts.complete(FactName::ReadBytes)? + phase.facts.complete(FactName::WriteBytes)?
             }
-            Direction::None => return Err("the pass moves no data".to_owned()),
+            Direction::None => return Err("the pass does not move data".to_owned()),
         };
         // Without calls only mappings can have moved data; that there were none must be known.
         if bytes == 0.0

@@ -42,7 +42,7 @@ fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
     let run = &case.run;
     let whole = || -> Result<Option<String>, String> {
         let target = run.target_of(phase).filter(|target| !target.layers.is_empty());
-        let target = target.ok_or_else(|| "the devices below the file are unknown".to_owned())?;
+        let target = target.ok_or_else(|| "the devices below the file are not known".to_owned())?;
         let Some(copies) = copies_above_device(target) else { return Ok(None) };
         let written = run.fact(phase, FactName::WriteBytes)?;
         let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
@@ -58,9 +58,11 @@ fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
         };
         let all = expected > 0.0 && reached >= (expected + others) * copies * least;
         if !all && others > 0.0 {
-            return Err("other passes wrote the same files, and whose bytes the device got is not known".to_owned());
+            return Err(
+                "other passes wrote the same files, so the device's bytes cannot be divided among them".to_owned()
+            );
         }
-        Ok(all.then(|| format!("the device got {} of the {} written", in_bytes(reached), in_bytes(expected))))
+        Ok(all.then(|| format!("The device received {} of the {} written.", in_bytes(reached), in_bytes(expected))))
     };
     match whole() {
         Ok(Some(why)) => Observed::Clean(why),
@@ -108,20 +110,21 @@ pub(crate) fn by_payload(
     by_samples: impl FnOnce(&Case<'_>, Option<&str>) -> Result<Finding, Halt>,
 ) -> Result<Finding, Halt> {
     if !matches!(phase.direction, Direction::Write | Direction::Mixed) {
-        return Err(Halt::not_applicable("the pass does not write"));
+        return Err(Halt::not_applicable("The pass does not write."));
     }
     let case = case.concerning_storage()?;
-    let target = case.run.target_of(phase).ok_or_else(|| Halt::undecided("the storage of the file is unknown"))?;
+    let target =
+        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
     match packs(target) {
         // Too few samples prove nothing.
         None if enough_samples(&case.run, phase) != Ok(true) => {
-            Err(Halt::not_applicable("too little was sampled, and nothing below is known to pack data"))
+            Err(Halt::not_applicable("Too few writes were sampled, and no layer below is known to compress data."))
         }
         None => by_samples(&case, None),
         Some(packer) => {
             let sampled = |case: &Case<'_>| match enough_samples(&case.run, phase)? {
                 true => by_samples(case, Some(&packer)),
-                false => Err(Halt::undecided("too few writes were sampled")),
+                false => Err(Halt::undecided("Too few writes were sampled.")),
             };
             case.observed_first(evidence, |case| reached_whole(case, phase), sampled)
         }

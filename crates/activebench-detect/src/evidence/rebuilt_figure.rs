@@ -102,7 +102,7 @@ pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
         Direction::Write => run.fact(phase, FactName::WriteCalls),
         Direction::Discard => run.fact(phase, FactName::DiscardCalls),
         Direction::Mixed => Ok(run.fact(phase, FactName::ReadCalls)? + run.fact(phase, FactName::WriteCalls)?),
-        Direction::None => Err("the pass moves no data".to_owned()),
+        Direction::None => Err("the pass does not move data".to_owned()),
     }
 }
 
@@ -267,7 +267,7 @@ const CPU_BEFORE_NS: f64 = 50e6;
 fn share_of_processor(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<f64, String> {
     let window = run.fact(phase, FactName::Window)?;
     if window <= 0.0 {
-        return Err("the window has no length".to_owned());
+        return Err("the pass does not have a measurable duration".to_owned());
     }
     let used = match metric {
         Metric::CpuUser => run.fact(phase, FactName::UserCpu)?,
@@ -340,7 +340,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
             return Ok((observed * share, Ok(observed)));
         }
-        Direction::None => return Err("the pass moves no data".to_owned()),
+        Direction::None => return Err("the pass does not move data".to_owned()),
     };
     let observed = fact(name)?;
     // A sample of fast calls: its tail is not that of all calls.
@@ -591,11 +591,11 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     seen(phase)?;
     let rebuilt = rebuild(run, phase, claim)?;
     if rebuilt.high == 0.0 && phase.names.is_none() {
-        return Err(Halt::not_applicable("no call moved data: AB106 judges that"));
+        return Err(Halt::not_applicable("No call moved data. See AB106."));
     }
     let finite = [rebuilt.low, rebuilt.high, claim.value.value, claim.resolution].iter().all(|value| value.is_finite());
     if !finite {
-        return Err(Halt::undecided("the figure, or what it is compared with, is not a finite number"));
+        return Err(Halt::undecided("The figure or its observed value is not a finite number."));
     }
     let limits = run.thresholds;
     let timed = !claim.metric.is_count();
@@ -628,7 +628,8 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let excess_matters = excess.abs() > limits.ab104_difference_warn_ratio.value.value;
     if timed && stopped_early && !counted && excess_matters {
         return Err(Halt::undecided(
-            "a task was stopped before its end, and no printed count of its bytes says when its clock stopped (iozone: -C)",
+            "A task was stopped early, so the end of its clock is not known. A printed byte count would show it \
+             (iozone: `-C`).",
         ));
     }
     // The bounds of a share of CPU time and of a latency are those of our slack: the observed figure is within them.
@@ -658,7 +659,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let bound = match bound {
         Ok(bound) => bound,
         Err(_) if excess.abs() <= least_warn.max(typical) => return Ok(Agreement::Agrees),
-        Err(why) => return Err(Halt::Undecided(why)),
+        Err(why) => return Err(Halt::undecided(why)),
     };
     let noise = typical + bound;
     // Twice the typical size before anything fails.
@@ -676,8 +677,8 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         return Ok(Agreement::Agrees);
     }
     if let (true, Some(limit)) = (timed, phase.own_limits.iter().find(|limit| limit.untimed)) {
-        let why = "takes its delays out of the tool's clock, by an amount that no call shows";
-        return Err(Halt::undecided(format!("{} {why}", limit.option)));
+        let why = "excludes its delays from the tool's clock. Calls do not show these delays";
+        return Err(Halt::undecided(format!("The option `{}` {why}.", limit.option)));
     }
     let share = claim.value.value / nearest;
     let ratio = if inverse { 1.0 / share } else { share };
@@ -792,7 +793,7 @@ impl Noise {
 pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<Noise, String> {
     let window_ns = run.fact(phase, rate_window(phase))?;
     if window_ns <= 0.0 {
-        return Err("the window has no length".to_owned());
+        return Err("the pass does not have a measurable duration".to_owned());
     }
     let step_ns = run.parsed.clock_step_ns.map_or(0.0, |step| step as f64);
     let typical = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
@@ -844,7 +845,7 @@ fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
         Direction::Write => of(FactName::WriteLatencyMax),
         Direction::Discard => of(FactName::DiscardLatencyMax),
         Direction::Mixed => Ok(of(FactName::ReadLatencyMax)?.max(of(FactName::WriteLatencyMax)?)),
-        Direction::None => Err("the pass moves no data".to_owned()),
+        Direction::None => Err("the pass does not move data".to_owned()),
     }
 }
 

@@ -25,6 +25,6 @@ pub(crate) fn ran_evenly(run: &Run<'_>, phase: &Phase, window: FactName) -> Resu
         return Ok(());
     }
     let changed = Quantity { value: changed, ..Quantity::ns(0) };
-    let why = "the system clock was set or the machine suspended during the pass, by";
-    Err(Halt::undecided(format!("{why} {changed}: the tool's time may be wrong")))
+    let why = "The system clock was set or the machine suspended during the pass, by";
+    Err(Halt::undecided(format!("{why} {changed}. The tool's time may be wrong.")))
 }

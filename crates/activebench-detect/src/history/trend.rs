@@ -11,7 +11,7 @@ use super::chance::of_order;
 use crate::series::statistics::median;
 
 /// Fewer cannot show a trend: the strictest order of five has a probability of 1.7 %.
-pub(super) const LEAST_RUNS: usize = 6;
+pub(super) const LEAST_RUNS: usize = activebench_model::series::LEAST_RUNS as usize;
 /// A trend is one when chance alone gives as much with less than this probability.
 pub(super) const PROBABILITY: f64 = 0.01;
 /// Slopes of more pairs are not needed to know their median.

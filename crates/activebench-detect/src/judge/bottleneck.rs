@@ -366,7 +366,7 @@ impl Case<'_, '_> {
     fn busy(&mut self) -> Result<f64, String> {
         let window = self.fact(FactName::Window)?;
         if window <= 0.0 {
-            return Err("the window has no length".to_owned());
+            return Err("the pass does not have a measurable duration".to_owned());
         }
         Ok(self.fact(FactName::DeviceBusy)? / window)
     }

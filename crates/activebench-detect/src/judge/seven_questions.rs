@@ -13,7 +13,7 @@ use activebench_model::verdict::JudgedClaim;
 
 use crate::detector::Question;
 use crate::detectors::beyond_physical_limit;
-use crate::judge::target_figure::Goal;
+use crate::judge::target_figure;
 use crate::registry::DETECTORS;
 use crate::run::Run;
 
@@ -38,7 +38,7 @@ pub(crate) fn answers(
         was_it_tuned(run, findings),
         did_it_break_limits(run, findings, judged),
         did_it_error(run, findings),
-        answer("not known: one run", &["run"]),
+        answer("Unknown: this is a single run. `verify --repeat 6` shows whether it repeats.", &["run"]),
         does_it_matter(run, judged),
         did_it_even_happen(run, findings),
     ];
@@ -74,11 +74,10 @@ fn longest<'a>(run: &Run<'a>) -> Option<(&'a Phase, f64)> {
 
 fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> Answer {
     let Some((phase, window)) = longest(run).filter(|(_, window)| *window > 0.0) else {
-        return answer("not known: no window was found", &[FactName::Window.as_str()]);
+        return answer("Unknown: the times of the passes were not found.", &[FactName::Window.as_str()]);
     };
     let limiter = limiters.iter().find(|limiter| limiter.phase == phase.id);
-    let sentence =
-        limiter.map_or("not known: the pass was not found in the observed calls", |limiter| &limiter.sentence);
+    let sentence = limiter.map_or("unknown, the pass was not found in the observed calls", |limiter| &limiter.sentence);
     let facts = limiter.map_or(&[][..], |limiter| &limiter.facts);
     let mut evidence: Vec<&str> = facts.iter().map(|fact| fact.as_str()).collect();
     if evidence.is_empty() {
@@ -88,7 +87,7 @@ fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> 
     let codes = codes_of(&fired);
     evidence.extend(codes.iter().map(String::as_str));
     answer(
-        format!("in the longest pass, {} ({}): {sentence}", phase.name, Quantity { value: window, ..Quantity::ns(0) }),
+        format!("In the longest pass, {} ({}): {sentence}", phase.name, Quantity { value: window, ..Quantity::ns(0) }),
         &evidence,
     )
 }
@@ -100,24 +99,24 @@ fn was_it_tuned(run: &Run<'_>, findings: &[Finding]) -> Answer {
     options.dedup();
     let broken = fired(findings, Question::WasItTuned);
     let given = match options.is_empty() {
-        true => "no option asks for a mechanism of storage".to_owned(),
-        false => format!("options that ask for a mechanism of storage: {}", options.join(" ")),
+        true => "No option requests a storage mechanism.".to_owned(),
+        false => format!("Options that request a storage mechanism: {}.", options.join(" ")),
     };
     let effect = match broken.len() {
         0 => String::new(),
-        broken => format!(", and {} that a mechanism was not at work", count(broken, "finding")),
+        broken => format!(" {} that a mechanism had no effect.", count(broken, "finding")),
     };
     let mut evidence = vec!["promises".to_owned()];
     evidence.extend(codes_of(&broken));
-    Answer { answer: format!("not known: only this configuration was run; {given}{effect}"), evidence }
+    Answer { answer: format!("Unknown: only this configuration was run. {given}{effect}"), evidence }
 }
 
 fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClaim]) -> Answer {
     let beyond = judged.iter().filter(|claim| claim.verdict().is_contradicted()).count();
     let all = run.parsed.claims.len();
     let claims = match beyond {
-        0 => "no claim went beyond what was observed".to_owned(),
-        _ => format!("{beyond} of {all} claims are above what the storage was seen to do, or are not about it"),
+        0 => "No figure is above the observed one.".to_owned(),
+        _ => format!("{beyond} of {all} figures are above the observed ones, or are not about the storage."),
     };
     // The limits of the media, the links or a policy, if a detector knows them.
     let fired = fired(findings, Question::DidItBreakLimits);
@@ -125,11 +124,11 @@ fn did_it_break_limits(run: &Run<'_>, findings: &[Finding], judged: &[JudgedClai
         .iter()
         .any(|finding| beyond_physical_limit::DETECTOR.made(finding) && finding.outcome == Outcome::Silent);
     let limits = match (fired.is_empty(), below) {
-        (true, true) => format!("no claim is beyond what the links to the device carry; {claims}"),
-        (true, false) => format!("not known: no link to the device is known; {claims}"),
+        (true, true) => format!("Possible: no figure is above the maximum of the links to the device. {claims}"),
+        (true, false) => format!("Unknown: the speed of the device's link could not be read. {claims}"),
         (false, _) => {
             let said: Vec<String> = fired.iter().map(|finding| finding.message.to_string()).collect();
-            format!("{}; {claims}", said.join("; "))
+            format!("{} {claims}", said.join(" "))
         }
     };
     let mut evidence = vec!["claims".to_owned(), beyond_physical_limit::DETECTOR.code.to_owned()];
@@ -151,17 +150,17 @@ fn did_it_error(run: &Run<'_>, findings: &[Finding]) -> Answer {
     let (failed, unknown) = total(run, FactName::FailedCalls);
     let (short, _) = total(run, FactName::ShortCalls);
     let end = match (run.manifest.child.exit_code, run.manifest.child.signal) {
-        (_, Some(signal)) => format!("it was ended by signal {signal}"),
-        (Some(code), None) => format!("it ended with exit code {code}"),
-        (None, None) => "how it ended is not known".to_owned(),
+        (_, Some(signal)) => format!("The tool was ended by signal {signal}"),
+        (Some(code), None) => format!("The tool ended with exit code {code}"),
+        (None, None) => "The exit code of the tool is not known".to_owned(),
     };
     let gaps = match (unknown, run.phases.iter().all(|phase| phase.parts.is_empty())) {
-        (_, true) => "; calls were not counted, no pass was found".to_owned(),
+        (_, true) => " Calls were not counted, because no pass was found.".to_owned(),
         (0, _) => String::new(),
-        (gaps, _) => format!("; in {} calls could not be counted", count(gaps, "pass")),
+        (gaps, _) => format!(" In {}, calls could not be counted.", count(gaps, "pass")),
     };
     let text = format!(
-        "{end}, reported {}; {failed} calls failed and {short} were short inside its clocks{gaps}",
+        "{end} and {} reported. {failed} calls failed and {short} were short inside its clocks.{gaps}",
         count(run.parsed.errors.len(), "error")
     );
     let mut evidence = vec![FactName::FailedCalls.as_str(), FactName::ShortCalls.as_str(), "exit code"];
@@ -173,33 +172,34 @@ fn did_it_error(run: &Run<'_>, findings: &[Finding]) -> Answer {
 fn does_it_matter(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
     let choices = &run.manifest.choices;
     let (load, mut evidence) = load(run);
-    let purpose = choices.purpose.as_ref().map(|purpose| format!("the purpose is \"{}\"", purpose.trim()));
+    let purpose = choices.purpose.as_ref().map(|purpose| format!("The purpose is \"{}\".", purpose.trim()));
     if purpose.is_some() {
         evidence.push("--purpose".to_owned());
     }
     let target = choices.target.as_ref().map(|target| {
         evidence.push("--target".to_owned());
-        let compared = match Goal::parse(target) {
-            Ok(goal) => {
-                let (compared, claims) = goal.compared(run, judged);
-                evidence.extend(claims);
-                compared
-            }
-            Err(why) => format!("not known: {why}"),
+        let Some(judged) = target_figure::of_run(run, judged) else {
+            return format!("The target {target:?} is unreadable.");
         };
-        format!("the target is {}; {compared}", target.trim())
+        evidence.extend(judged.figures.into_iter().map(|figure| figure.claim));
+        let outcome = match judged.met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "not known",
+        };
+        format!("The target {} is {outcome}: {}.", judged.text, judged.sentence.trim_end_matches('.'))
     });
     let text = match (purpose, target) {
         (None, None) => {
-            format!("not known: no purpose was given (`--purpose`, `--target`); compare it with your own load: {load}")
+            format!("{load} Compare it with your workload, and state the figure that you need with `--target`.")
         }
         (Some(purpose), None) => {
-            format!("{purpose}; no target figure was given (`--target`), so compare your load with this one: {load}")
+            format!("{purpose} {load} State the figure that you need with `--target`.")
         }
         (None, Some(target)) => {
-            format!("{target}; no purpose was given (`--purpose`); it holds for a load like this one: {load}")
+            format!("{target} {load}")
         }
-        (Some(purpose), Some(target)) => format!("{purpose}, {target}; it holds for a load like this one: {load}"),
+        (Some(purpose), Some(target)) => format!("{purpose} {target} {load}"),
     };
     Answer { answer: text, evidence }
 }
@@ -207,33 +207,33 @@ fn does_it_matter(run: &Run<'_>, judged: &[JudgedClaim]) -> Answer {
 /// Returns the load of the longest pass, to be compared with the user's own, and the facts behind it.
 fn load(run: &Run<'_>) -> (String, Vec<String>) {
     let Some((phase, _)) = longest(run) else {
-        return ("what the run did was not found".to_owned(), vec!["phases".to_owned()]);
+        return ("The workload of this run is not known.".to_owned(), vec!["phases".to_owned()]);
     };
     let direction = match phase.direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Mixed => "reads and writes",
         Direction::Discard => "discards",
-        Direction::None => "moves no data",
+        Direction::None => "no data",
     };
     let order = match phase.pattern {
-        Pattern::Sequential => "in sequence",
-        Pattern::Backward => "backwards",
-        Pattern::RandomPermutation | Pattern::RandomIndependent => "at random",
-        Pattern::SingleBlock => "one block again and again",
-        Pattern::Strided => "with a stride",
-        Pattern::Unknown => "in an unknown order",
+        Pattern::Sequential => "sequential",
+        Pattern::Backward => "backward",
+        Pattern::RandomPermutation | Pattern::RandomIndependent => "random",
+        Pattern::SingleBlock => "single-block",
+        Pattern::Strided => "strided",
+        Pattern::Unknown => "unordered",
     };
     let block = match run.fact(phase, FactName::ModalRequest) {
-        Ok(bytes) => format!("{} a call", Quantity { value: bytes, ..Quantity::bytes(0) }),
-        Err(_) => "an unknown number of bytes a call".to_owned(),
+        Ok(bytes) => format!("{} per call", Quantity { value: bytes, ..Quantity::bytes(0) }),
+        Err(_) => "unknown block size".to_owned(),
     };
     let through = match run.fact(phase, FactName::DirectShare) {
-        Ok(share) => format!("{} of them with O_DIRECT", Quantity::ratio(share)),
-        Err(_) => "whether with O_DIRECT is not known".to_owned(),
+        Ok(share) => format!("{} direct (O_DIRECT)", Quantity::ratio(share)),
+        Err(_) => "share of direct I/O unknown".to_owned(),
     };
     let text = format!(
-        "the longest pass, {}, {direction} {order} with {}, {block}, {through}",
+        "Workload of this run, longest pass {}: {order} {direction}, {}, {block}, {through}.",
         phase.name,
         count(phase.requested_tasks as usize, "task")
     );
@@ -254,18 +254,18 @@ fn did_it_even_happen(run: &Run<'_>, findings: &[Finding]) -> Answer {
         .collect();
     let (judgement, mut evidence) = match absent.len() {
         0 => (String::new(), Vec::new()),
-        passes => (format!("; in {} storage was not touched", count(passes, "pass")), codes_of(&absent)),
+        passes => (format!(" In {}, no storage was involved.", count(passes, "pass")), codes_of(&absent)),
     };
-    let gaps = if read_gaps + write_gaps + from_gaps + to_gaps > 0 { ", as far as it was seen" } else { "" };
+    let gaps = if read_gaps + write_gaps + from_gaps + to_gaps > 0 { " (as far as observed)" } else { "" };
     let text = match (run.phases.len(), found) {
-        (0, _) => "not known: no pass of the tool is known".to_owned(),
-        (all, 0) => format!("passes found in the observed calls: 0 of {all}{judgement}"),
+        (0, _) => "Unknown: no pass of the tool is known.".to_owned(),
+        (all, 0) => format!("Of {all} passes, 0 were found in the observed calls.{judgement}"),
         (all, found) => format!(
-            "passes found: {found} of {all}; calls read {} and wrote {} inside the clocks, the device read {} and wrote \
-             {} of it{gaps}{judgement}",
+            "The tool read {} ({} of it from the device) and wrote {} ({} of it reached the device){gaps}. {found} of {all} \
+             passes were found.{judgement}",
             in_bytes(read),
-            in_bytes(written),
             in_bytes(from_device),
+            in_bytes(written),
             in_bytes(to_device)
         ),
     };

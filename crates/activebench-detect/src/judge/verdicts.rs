@@ -15,7 +15,7 @@
 //! Warnings and notes do not change a claim unless they say so. An unknown cost of the observation (AB903) does not
 //! change anything: it makes a figure worse, never better.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
@@ -24,6 +24,7 @@ use activebench_model::limiter::Limiter;
 use activebench_model::phase::Phase;
 use activebench_model::report::Answer;
 use activebench_model::run::{ChildEnd, Choices, FailOn};
+use activebench_model::target::JudgedTarget;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
@@ -36,6 +37,7 @@ use crate::judge::confirmation::confirmation;
 use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
 use crate::judge::headroom;
 use crate::judge::seven_questions::answers;
+use crate::judge::target_figure;
 use crate::judge::unobserved::unobserved;
 use crate::registry::DETECTORS;
 use crate::run::Run;
@@ -57,25 +59,59 @@ pub struct Judgement {
     pub limiters: Vec<Limiter>,
     /// The figures as shares of what was possible.
     pub shares: Shares,
+    /// The target, compared with the honest figures; `None` without one.
+    pub target: Option<JudgedTarget>,
     /// Gregg's seven questions, by key.
     pub questions: BTreeMap<String, Answer>,
 }
 
 /// Judges a run.
 pub fn judge(run: &Run<'_>) -> Judgement {
-    let mut findings: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(run)).collect();
+    judge_measurements(run, std::slice::from_ref(run))
+}
+
+/// Judges a run of several measurements: each claim with the findings of its own measurement, the run by all of them.
+/// `measurements` have the claims and phases of `run`, in order.
+pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement {
+    let (mut findings, mut judged, mut limiters) = (Vec::new(), Vec::new(), Vec::new());
+    let mut about_run = HashMap::new();
+    for measurement in measurements {
+        let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(measurement)).collect();
+        suppress(&mut own, &run.manifest.choices);
+        let by_claim = FindingsByClaim::new(&own);
+        let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
+        judged.extend(measurement.parsed.claims.iter().map(judge_one));
+        limiters.extend(bottleneck::of_phases(measurement));
+        add_findings(&mut findings, &mut about_run, own);
+    }
     // A run of a thousand figures has tens of thousands of findings, and they stay until its reports are written.
     findings.shrink_to_fit();
-    suppress(&mut findings, &run.manifest.choices);
-    let by_claim = FindingsByClaim::new(&findings);
-    let judge_one = |claim: &Claim| judge_claim(run, claim, &by_claim.concerning(claim));
-    let judged: Vec<JudgedClaim> = run.parsed.claims.iter().map(judge_one).collect();
     let (verdict, because) = judge_run(run, &judged, &findings);
-    let exit_code = exit_code(verdict, run.manifest.choices.fail_on);
-    let limiters = bottleneck::of_phases(run);
+    let target = target_figure::of_run(run, &judged);
+    let exit_code = exit_code_with(verdict, run.manifest.choices.fail_on, target.as_ref());
     let questions = answers(run, &findings, &judged, &limiters);
     let shares = headroom::of_run(run, &judged);
-    Judgement { findings, judged, verdict, because, exit_code, limiters, shares, questions }
+    Judgement { findings, judged, verdict, because, exit_code, limiters, shares, target, questions }
+}
+
+/// Adds the findings of a measurement to those before it. What is said of the whole run is said once: `about_run` has
+/// the places of such findings.
+fn add_findings(
+    findings: &mut Vec<Finding>,
+    about_run: &mut HashMap<(String, Outcome, String), usize>,
+    own: Vec<Finding>,
+) {
+    for finding in own {
+        if finding.phase.is_none() {
+            let key = (finding.code.clone(), finding.outcome, finding.message.to_string());
+            if let Some(place) = about_run.get(&key) {
+                findings[*place].claims.extend(finding.claims);
+                continue;
+            }
+            about_run.insert(key, findings.len());
+        }
+        findings.push(finding);
+    }
 }
 
 /// Returns the findings from a command line alone, before anything ran: those of the detectors that ask it, in the
@@ -177,13 +213,15 @@ fn verdict_on(
         return unverifiable("the pass was not found in the observed calls".to_owned());
     }
     let subject = run.subject_of(claim);
-    let open = concerning.iter().find(|finding| {
+    let is_open = |finding: &&&Finding| {
         finding.outcome == Outcome::Undecided
             && decides(finding, claim, subject, phase)
             && suppression(&run.manifest.choices, finding).is_none()
-    });
-    if let Some(finding) = open {
-        return unverifiable(format!("{} {} is undecided: {}", finding.code, finding.name, finding.message));
+    };
+    let open: Vec<&&Finding> = concerning.iter().filter(is_open).collect();
+    if let Some(first) = open.first() {
+        let why = format!("{} {} is undecided: {}", first.code, first.name, first.message);
+        return JudgedClaim::left_open(id, observed, open.iter().map(|finding| finding.code.clone()).collect(), why);
     }
     match confirmation(run, phase, claim) {
         Ok(confirmation) => JudgedClaim::confirmed(id, confirmation),
@@ -288,8 +326,20 @@ fn too_little_checked(run: &Run<'_>, judged: &[JudgedClaim]) -> Option<String> {
     nothing.then(|| "no claim could be checked".to_owned())
 }
 
+/// The exit code of a verdict on a run with a target. A target that is missed, or of which that is unknown, takes the
+/// place of success.
+fn exit_code_with(verdict: RunVerdict, fail_on: FailOn, target: Option<&JudgedTarget>) -> i32 {
+    match (exit_code(verdict, fail_on), target.map(|target| target.met)) {
+        (0, Some(Some(false))) => 1,
+        (0, Some(None)) => 3,
+        // An honest figure that misses it is the answer, whatever else is not known.
+        (3, Some(Some(false))) => 1,
+        (code, _) => code,
+    }
+}
+
 /// The exit code of a verdict.
-pub(crate) fn exit_code(verdict: RunVerdict, fail_on: FailOn) -> i32 {
+pub fn exit_code(verdict: RunVerdict, fail_on: FailOn) -> i32 {
     match (verdict, fail_on) {
         (RunVerdict::Verified, _) => 0,
         (RunVerdict::Qualified, FailOn::Warn) => 1,

@@ -158,7 +158,7 @@ const KINDS: &[Kind] = &[
         kind: CircumstanceKind::Steal,
         speeds_up: false,
         matters: |limits| limits.ab602_steal_warn_ratio.value.value,
-        words: "CPUs that the hypervisor gave to others",
+        words: "CPU time that the hypervisor took for others",
     },
     Kind {
         kind: CircumstanceKind::RunQueue,
@@ -199,7 +199,7 @@ fn by_chance(correlation: f64, count: usize) -> Option<f64> {
     Some(1.0 - StudentsT::new(0.0, 1.0, freedom).ok()?.cdf(t))
 }
 
-/// `others at the device: 0 % in run 1, 45 % in run 4; 97 % of the variance goes with it`.
+/// `others at the device (0 % in run 1, 45 % in run 4, 97 % of the variance)`.
 fn sentence(of: &Kind, runs: &[RunOfSeries], all: &[Option<Quantity>], unit: Unit, explained: f64) -> String {
     let known = || runs.iter().zip(all).filter_map(|(run, value)| Some((run.number, (*value)?.value)));
     let shown = |value: f64| Quantity { value, unit };
@@ -210,7 +210,7 @@ fn sentence(of: &Kind, runs: &[RunOfSeries], all: &[Option<Quantity>], unit: Uni
         }
         _ => String::new(),
     };
-    format!("{}: {range}; {} of the variance goes with it", of.words, Quantity::ratio(explained))
+    format!("{} ({range}, {} of the variance)", of.words, Quantity::ratio(explained))
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! When a series has gone on for long enough (`verify --until`).
 
-use activebench_model::series::{Repeated, Sample, Steadiness, Stopping, Until};
+use activebench_model::series::{LEAST_RUNS, Repeated, Sample, Steadiness, Stopping, Until};
 use activebench_model::units::Quantity;
 
 use crate::cases::series::first_rates;
 use crate::series::steady_state::{honest_not_known, truest};
 use crate::thresholds::Thresholds;
 
-/// Values of which two cover the median with 95 %.
-const INTERVAL_RUNS: u32 = 6;
-
 /// Fewer runs than these never give what a series is to go on for.
 pub fn least_runs(until: Until, thresholds: &Thresholds) -> u32 {
     match until {
-        Until::MedianWithin { .. } => INTERVAL_RUNS,
+        Until::MedianWithin { .. } => LEAST_RUNS,
         // A threshold of a user's own is not held to whole numbers.
         Until::SteadyState => thresholds.ab702_rounds_count.value.value.ceil() as u32,
     }
@@ -64,7 +61,7 @@ fn narrow(figure: &Repeated, ratio: f64) -> (bool, String) {
             );
             (width <= ratio, told)
         }
-        None => (false, format!("{}: {INTERVAL_RUNS} runs are needed for an interval", figure.phase)),
+        None => (false, format!("{}: {LEAST_RUNS} runs are needed for an interval", figure.phase)),
     }
 }
 

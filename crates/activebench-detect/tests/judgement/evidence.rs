@@ -70,7 +70,7 @@ fn rests_on_facts(finding: &Finding) -> bool {
 }
 
 /// Each case of each detector, with what it finds there.
-fn each_judged(mut look: impl FnMut(&Detector, &str, &Stored, &[Finding])) {
+pub(crate) fn each_judged(mut look: impl FnMut(&Detector, &str, &Stored, &[Finding])) {
     // A series rests on its runs alone.
     for detector in DETECTORS.iter().filter(|detector| !detector.is_of_the_series()) {
         let folder = format!("{}-{}", detector.code.to_lowercase(), detector.name);
@@ -81,6 +81,15 @@ fn each_judged(mut look: impl FnMut(&Detector, &str, &Stored, &[Finding])) {
             look(detector, &name, &stored, &findings);
         }
     }
+}
+
+/// Each case of each detector without each of its facts, with what it finds there.
+pub(crate) fn each_with_a_lost_fact(mut look: impl FnMut(&str, &[Finding])) {
+    each_judged(|detector, case, stored, before| {
+        for name in basis(before) {
+            look(case, &detector.judge(&without(stored.clone(), &[name], How::Missing).run()));
+        }
+    });
 }
 
 /// The facts on which judgements rest, each once.

@@ -39,12 +39,12 @@ fn the_device_or_one_request_at_a_time() {
     let at = |busy_s: f64, depth: f64| {
         with(&waiting, json!({"device_busy_ns": busy_s * 1e9, "device_queue_depth_mean": depth}))
     };
-    check("read-direct", at(11.0, 15.8), LimiterKind::Device, "15.80 at once on average, each for 5.500 ms");
-    check("read-direct", at(6.0, 1.5), LimiterKind::Device, "the device had a request for 50.00 %");
+    check("read-direct", at(11.0, 15.8), LimiterKind::Device, "15.8 at once on average, each for 5.50 ms");
+    check("read-direct", at(6.0, 1.5), LimiterKind::Device, "the device had a request for 50 %");
     check("read-direct", at(11.0, 1.4), LimiterKind::QueueDepth, "one request at a time");
     let none = limiter(&cases::changed("read-direct", &at(5.9, 4.0)));
     assert_eq!(none.kind, None);
-    assert!(none.sentence.starts_with("not known: the threads waited for 91.67 %"), "{}", none.sentence);
+    assert!(none.sentence.starts_with("not known: the threads waited for 91.7 %"), "{}", none.sentence);
 }
 
 #[test]
@@ -57,29 +57,29 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
         "0 % came into memory",
     );
     let half = json!({"cache_inserted_bytes": 536_870_911});
-    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), half), LimiterKind::PageCacheCopy, "50.00 %");
+    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), half), LimiterKind::PageCacheCopy, "50.0 %");
     // Read from storage, and the CPU was the limit all the same: not the copy alone.
     let inserted = json!({"cache_inserted_bytes": 1_073_741_824});
-    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), inserted), LimiterKind::CpuKernel, "1.000 MiB a call");
+    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), inserted), LimiterKind::CpuKernel, "1 MiB a call");
     let bytes = json!({"modal_request_bytes": 1});
     check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), bytes), LimiterKind::CpuKernel, "1 B a call");
     let below_a_sector = json!({"modal_request_bytes": 511});
     check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), below_a_sector), LimiterKind::CpuKernel, "511 B a call");
     let sectors = json!({"modal_request_bytes": 512});
     check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), sectors), LimiterKind::PageCacheCopy, "went into memory");
-    check("read-direct", with(&times(0.1, 6.0, 5.9, 0.0), json!({})), LimiterKind::CpuKernel, "kernel 50.00 %");
+    check("read-direct", with(&times(0.1, 6.0, 5.9, 0.0), json!({})), LimiterKind::CpuKernel, "kernel 50 %");
     // Eight threads on two CPUs: each has a quarter, and there is no more.
     let all = json!({"active_tasks": 8, "user_cpu_ns": 2e9, "kernel_cpu_ns": 20e9, "off_cpu_ns": 74e9,
         "blocked_ns": 2e9, "iowait_ns": 0, "preempted_ns": 72e9});
-    check("read-cached", json!({ "facts": all }), LimiterKind::PageCacheCopy, "for 22.92 % of their time");
-    check("read-cached", with(&times(0.1, 4.0, 1.0, 6.9), json!({})), LimiterKind::ProcessorWait, "57.50 %");
+    check("read-cached", json!({ "facts": all }), LimiterKind::PageCacheCopy, "for 22.9 % of their time");
+    check("read-cached", with(&times(0.1, 4.0, 1.0, 6.9), json!({})), LimiterKind::ProcessorWait, "57.5 %");
 }
 
 #[test]
 fn syncs_after_little_data_or_writing_back() {
     // 10 s in syncs of 1 GiB: 256 KiB each, then 2 MiB each.
     let busy = json!({"syncs_inside": 4096, "sync_latency_mean_ns": 2_441_406, "write_latency_mean_ns": 1_000_000});
-    let each = "4096 syncs, one every 256.0 KiB";
+    let each = "4096 syncs, one every 256 KiB";
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), busy), LimiterKind::SyncLatency, each);
     let few = json!({"syncs_inside": 512, "sync_latency_mean_ns": 19_531_250, "write_latency_mean_ns": 1_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), few), LimiterKind::Device, "");
@@ -87,12 +87,12 @@ fn syncs_after_little_data_or_writing_back() {
         json!({"syncs_inside": 1024, "sync_latency_mean_ns": 9_765_625, "write_latency_mean_ns": 1_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), at_the_limit), LimiterKind::Device, "");
     let below_it = json!({"syncs_inside": 1366, "sync_latency_mean_ns": 7_320_000, "write_latency_mean_ns": 1_000_000});
-    check("write", with(&times(0.1, 0.9, 11.0, 0.0), below_it), LimiterKind::SyncLatency, "one every 767.6 KiB");
+    check("write", with(&times(0.1, 0.9, 11.0, 0.0), below_it), LimiterKind::SyncLatency, "one every 768 KiB");
     // Less than half of the time.
     let quick = json!({"syncs_inside": 4096, "sync_latency_mean_ns": 1_464_000, "write_latency_mean_ns": 5_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), quick), LimiterKind::Device, "");
     let osync = json!({"write_calls": 4096, "write_latency_mean_ns": 2_800_000});
-    check("write-osync", with(&times(0.1, 0.9, 11.0, 0.0), osync), LimiterKind::SyncLatency, "each write of 256.0 KiB");
+    check("write-osync", with(&times(0.1, 0.9, 11.0, 0.0), osync), LimiterKind::SyncLatency, "each write of 256 KiB");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_tool_itself_by_where_its_threads_waited() {
         with(&times(0.1, 0.5, 11.4, 0.0), facts)
     };
     // 1,024 calls of 1 ms in 12 s: the rest was outside of them.
-    check("read-direct", idle(1_000_000), LimiterKind::ToolLimit, "outside of their calls for 90.63 %");
+    check("read-direct", idle(1_000_000), LimiterKind::ToolLimit, "outside of their calls for 90.6 %");
     let mut fio = idle(1_000_000);
     fio["manifest"] = json!({"command": {"argv": ["fio", "--name=a", "--rate=1m"]}});
     fio["parsed"] = json!({"tool": "fio"});
@@ -113,7 +113,7 @@ fn the_tool_itself_by_where_its_threads_waited() {
     // Asynchronous: what the calls of one thread take says nothing, what the device had does.
     let mut asynchronous = idle(200_000_000);
     asynchronous["phase"] = json!({"submission": "asynchronous"});
-    check("read-direct", asynchronous, LimiterKind::ToolLimit, "the device had a request for 5.000 %");
+    check("read-direct", asynchronous, LimiterKind::ToolLimit, "the device had a request for 5 %");
     // Inside of its calls, and alone: there is nobody to wait for.
     let inside = limiter(&cases::changed("read-direct", &idle(11_000_000)));
     assert_eq!(inside.kind, None, "{}", inside.sentence);
@@ -126,8 +126,8 @@ fn a_lock_by_waiting_that_is_not_for_io_or_by_spinning() {
             "device_queue_depth_mean": depth});
         with(&times(0.1, 0.9, 11.0, 0.0), facts)
     };
-    check("read-direct", two(5.0, 11.0, 0.9), LimiterKind::Lock, "2 tasks kept 0.9000 requests at the device");
-    check("read-direct", two(5.0, 2.0, 0.2), LimiterKind::Lock, "45.45 % of the waiting of 2 tasks was for I/O");
+    check("read-direct", two(5.0, 11.0, 0.9), LimiterKind::Lock, "2 tasks kept 0.900 requests at the device");
+    check("read-direct", two(5.0, 2.0, 0.2), LimiterKind::Lock, "45.5 % of the waiting of 2 tasks was for I/O");
     check("read-direct", two(6.0, 11.0, 0.9), LimiterKind::QueueDepth, "");
     check("read-direct", two(5.0, 11.0, 1.6), LimiterKind::Device, "");
 
@@ -160,8 +160,8 @@ fn a_control_group_comes_before_a_device_that_looks_slow() {
         }]}}})
     };
     // 1 GiB in 12 s is 85.33 MiB/s.
-    check("read-direct", limited(89_478_485.0), LimiterKind::Throttling, "io.max of /bench allows 85.33 MiB/s");
-    check("read-direct", limited(111_000_000.0), LimiterKind::Throttling, "80.77 % of that");
+    check("read-direct", limited(89_478_485.0), LimiterKind::Throttling, "io.max of /bench allows 85.3 MiB/s");
+    check("read-direct", limited(111_000_000.0), LimiterKind::Throttling, "80.8 % of that");
     check("read-direct", limited(113_000_000.0), LimiterKind::Device, "");
     let mut unknown = limited(89_478_485.0);
     unknown["facts"] = json!({"device_total_bytes": {"missing": "the block probe was not attached"}});
@@ -173,7 +173,7 @@ fn a_control_group_comes_before_a_device_that_looks_slow() {
 #[test]
 fn nothing_took_half_of_the_time() {
     let even = with(&times(2.0, 3.0, 5.0, 2.0), json!({}));
-    check("read-direct", even, LimiterKind::Mixed, "user mode 16.67 %, kernel 25.00 %, blocked 41.67 %");
+    check("read-direct", even, LimiterKind::Mixed, "user mode 16.7 %, kernel 25 %, blocked 41.7 %");
 }
 
 /// Removes each fact that an honest run's answer depends on: no other answer may follow.

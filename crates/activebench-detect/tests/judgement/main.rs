@@ -10,3 +10,4 @@ mod mutations;
 mod questions;
 mod series;
 mod verdicts;
+mod wording;

@@ -234,8 +234,8 @@ fn a_series_goes_on_until_it_has_what_was_asked_for() {
     let six = [100.0, 97.0, 103.0, 100.0, 100.0, 100.0];
     for (values, until, reached, says) in [
         (&six[..5], within(0.5), false, "6 runs are needed"),
-        (&six[..], within(0.06), true, "6.000 % of it, at most 6.000 %"),
-        (&six[..], within(0.0599), false, "6.000 % of it, at most 5.990 %"),
+        (&six[..], within(0.06), true, "6 % of it, at most 6 %"),
+        (&six[..], within(0.0599), false, "6 % of it, at most 5.99 %"),
         (&six[..4], Until::SteadyState, false, "5 rounds are needed, and there are 4"),
         (&six[..], Until::SteadyState, true, "rounds 2 to 6"),
         (&[100.0, 100.0, 100.0, 100.0, 150.0][..], Until::SteadyState, false, "rounds 1 to 5"),

@@ -34,6 +34,9 @@ struct Arguments {
     /// Run each drawn run a second time, behind another program and in another format: the answers have to be the same
     #[arg(long)]
     again: bool,
+    /// Run the command that the report of each lie advises, in place of judging the case: it has to hold
+    #[arg(long)]
+    advice: bool,
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), String> {
     let are_drawn = arguments.honest + arguments.lies > 0;
     let mut cases = if are_drawn { drawn(arguments)? } else { truth::load(&truth::corpus())? };
-    cases.retain(|case| wanted(arguments, case));
+    cases.retain(|case| wanted(arguments, case) && (!arguments.advice || truth::advised::is_playable(case)));
     if cases.is_empty() {
         return Err("no case has this code and name".to_owned());
     }
@@ -80,7 +83,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
-        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn,
+        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn && !arguments.advice,
         "detectors": detectors,
         "cases": ended,
     });
@@ -161,7 +164,10 @@ fn wanted(arguments: &Arguments, case: &Case) -> bool {
 
 /// Runs a case; returns its outcome for the file, and as text.
 fn play(arguments: &Arguments, case: &Case) -> Result<(serde_json::Value, String), String> {
-    let mut ended = truth::run(case, arguments.keep.as_deref());
+    let mut ended = match arguments.advice {
+        true => truth::advised::run(case, arguments.keep.as_deref()),
+        false => truth::run(case, arguments.keep.as_deref()),
+    };
     if arguments.again {
         ended = truth::run_again(case, ended, arguments.keep.as_deref());
     }

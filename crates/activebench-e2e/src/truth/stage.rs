@@ -208,7 +208,7 @@ impl Stage {
     }
 
     /// Writes everything back, and empties the page cache unless it is to stay.
-    fn settle(&self, keep_cache: bool) {
+    pub(super) fn settle(&self, keep_cache: bool) {
         if keep_cache {
             rustix::fs::sync();
             return;

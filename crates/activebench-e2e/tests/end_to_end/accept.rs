@@ -23,8 +23,8 @@ fn agreed(volume: &Volume, more: &str, limit: &str) -> String {
     format!(
         r#"format = 1
 [parties]
-buyer = "Example Archive"
-vendor = "Example Disks"
+buyer = "Northgate Archive"
+vendor = "Tarn Storage"
 reference = "offer 42"
 date = 2026-11-22
 [target]
@@ -143,7 +143,7 @@ fn a_device_of_a_known_rate_lands_in_each_outcome_and_stored_runs_give_the_same(
         assert!(note.starts_with("5 of 5 runs were recorded for another acceptance file"), "{name}: {note}");
         if name == "unthrottled" {
             let because = report["limits"][0]["because"].as_str().unwrap_or("");
-            assert!(because.contains("`no_throttling` is not met") && because.contains("AB505"), "{because}");
+            assert!(because.starts_with("a control group limited run 1 of sequential-read"), "{because}");
             // Five runs show if the device is steady, and if they agree; either result is possible here.
             for name in ["steady_state", "reproducible", "foreign_io_at_most", "probes_complete"] {
                 let state = condition(&report, name);
@@ -172,13 +172,37 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
     let (folder, written) = (volume.path(), template.to_str().expect("UTF-8"));
     let made = run(&["--init", folder.to_str().expect("UTF-8"), written]);
     assert_eq!(made.0, Some(0), "{made:?}");
+    // Nobody can have agreed on what the template says.
+    let refused = run(&["--check", written]);
+    assert_eq!(refused.0, Some(2), "{refused:?}");
+    assert!(refused.2.contains("is a placeholder, not a party"), "{}", refused.2);
+    assert!(refused.2.contains("\"random-read\" has no limit"), "{}", refused.2);
+    let finish = |path: &str| {
+        let text = fs::read_to_string(path).expect("a template");
+        let text =
+            text.replace("(who decides on the device)", "Northgate Archive").replace("(who offers it)", "Tarn Storage");
+        let limit = |phase: &str, name: &str| {
+            format!(
+                "[[limit]]\nbenchmark = \"{name}\"\nphase = \"{phase}\"\nmetric = \"throughput\"\nat_least = \"1 MB/s\"\n"
+            )
+        };
+        let mut limits = limit("random-read", "random-read") + &limit("sequential-read", "sequential-read");
+        if text.contains("\nname = \"sequential-write\"") {
+            limits += &limit("sequential-write", "sequential-write");
+        }
+        fs::write(path, text.replace("[conditions]", &format!("{limits}[conditions]"))).expect("our own file");
+    };
+    finish(written);
     let checked = run(&["--check", written]);
     assert_eq!(checked.0, Some(0), "{checked:?}");
     assert!(checked.1.contains("phases  random-read"), "{}", checked.1);
+    assert!(checked.1.contains("takes   at most 6 min of measuring"), "{}", checked.1);
+    assert!(checked.1.contains("\n  writes  at most "), "{}", checked.1);
     let device = volume.device().expect("a device");
     let of_device = volume.beside("device.toml");
     let of_device = of_device.to_str().expect("UTF-8");
     assert_eq!(run(&["--init", device, of_device]).0, Some(0));
+    finish(of_device);
     let checked = run(&["--check", of_device]);
     assert_eq!(checked.0, Some(0), "{checked:?}");
 
@@ -189,6 +213,11 @@ fn what_init_writes_can_be_used_and_what_was_interrupted_is_kept_and_not_judged(
     let later = r#"[[benchmark]]
 name = "later"
 command = ["fio", "--name=b", "--rw=read", "--size={64 MiB}", "--filename=x"]
+[[limit]]
+benchmark = "later"
+phase = "b-read"
+metric = "throughput"
+at_least = "1 MB/s"
 [[limit]]"#;
     let text = agreed(&volume, THROTTLED, "at_least = \"1 MB/s\"").replace("[[limit]]", later);
     let (pass, out) = (file(&volume, "slow.toml", &text), volume.beside("interrupted"));
@@ -276,7 +305,7 @@ fn a_raw_device_is_written_only_where_file_and_command_line_say_so_and_nobody_us
     };
     let (code, told) = typed("f", "yes");
     assert!(code == Some(2) && told.contains("type its path to go on"), "{told}");
-    assert!(told.contains("64.00 MiB") && !volume.beside("f").exists(), "{told}");
+    assert!(told.contains("64 MiB") && !volume.beside("f").exists(), "{told}");
     let (code, told) = typed("g", &device);
     assert!(code == Some(0) && volume.beside("g").join("acceptance.json").exists(), "{code:?} {told}");
 }
@@ -431,4 +460,66 @@ fn names_with_colons_and_blanks_are_those_of_one_file() {
     let judged = report(&output);
     assert_eq!(judged["benchmarks"][0]["runs"].as_array().map(Vec::len), Some(5), "{judged:#}");
     assert!(folder.join("x").is_file(), "{:?}", fs::read_dir(volume.path()).map(|entries| entries.count()));
+}
+
+/// One agreement, two disks and one that is not there: each has its protocol, and the summary a row for each.
+#[test]
+fn one_agreement_serves_several_units_and_one_that_fails_stops_no_other() {
+    needs!(beside: "fio", "losetup", "blkid");
+    let (first, second) = (Volume::raw(64), Volume::raw(64));
+    let devices = [&first, &second].map(|volume| volume.device().expect("a device").to_owned());
+    let text = agreed(&first, THROTTLED, "at_least = \"1 kB/s\"")
+        .replace(&format!("path = \"{}\"", first.path().display()), "destroy = true")
+        .replace("--filename=x", "--filename={target}")
+        .replace("--rw=read", "--rw=write")
+        .replace("a-read", "a-write")
+        .replace("--iodepth=16\"]", "--iodepth=16\"]\nruns = 2")
+        .replace("guard-band", "simple");
+    let agreement = file(&first, "batch.toml", &text);
+    let out = first.beside("batch");
+    let accept = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        let output = command.arg("accept").args(arguments).output().expect("the binary runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (file, folder) = (agreement.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    // The agreement can be checked without a unit, and is not run without one.
+    let (code, checked, told) = accept(&["--check", file]);
+    assert!(code == Some(0) && checked.contains("no unit was named"), "{checked}{told}");
+    let (code, _, told) = accept(&[file, "--out", folder]);
+    assert!(code == Some(2) && told.contains("names no unit") && !out.exists(), "{told}");
+    let (code, checked, told) = accept(&["--check", file, "--unit", &devices[0], "--unit", &devices[1]]);
+    assert!(code == Some(0) && checked.contains("All 2 units"), "{checked}{told}");
+    assert!(checked.contains("writes  at most 48 MiB"), "{checked}");
+    let absent = "/dev/activebench-absent";
+    let units = ["--unit", &devices[0], "--unit", absent, "--unit", &devices[1]];
+    let destroy = ["--destroy", &devices[0], "--destroy", &devices[1]];
+    let (code, shown, told) =
+        accept(&[&["--quiet", "--format", "json", "--out", folder][..], &units, &destroy, &[file]].concat());
+    assert_eq!(code, Some(3), "{shown}\n{told}");
+    let summary: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_follows(include_str!("../../../../docs/acceptance-batch.schema.json"), &summary);
+    let outcomes: Vec<&str> = (0..3).map(|place| summary["units"][place]["outcome"].as_str().unwrap_or("")).collect();
+    assert_eq!(outcomes, ["pass", "not-judged", "pass"], "{summary:#}\n{told}");
+    assert!(summary["units"][1]["not_tested"].as_str().is_some_and(|why| why.contains(absent)), "{summary:#}");
+    for name in ["summary.txt", "summary.json", "summary.md", "summary.html", "acceptance.toml"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    // Each folder is judged by itself, and all of them give the same summary again.
+    for device in &devices {
+        let own = out.join(Path::new(device).file_name().expect("a name"));
+        assert!(own.join("acceptance.html").is_file() && own.join("sequential-read/2").is_dir(), "{}", own.display());
+        let own_file = own.join("acceptance.toml");
+        let (code, one, told) =
+            accept(&["--format", "json", own_file.to_str().expect("UTF-8"), own.to_str().expect("UTF-8")]);
+        assert_eq!(code, Some(0), "{told}");
+        let one: Value = serde_json::from_str(&one).expect("JSON");
+        assert_eq!((outcome(&one), one["target"]["path"].as_str()), ("pass", Some(device.as_str())), "{one:#}");
+    }
+    let copy = out.join("acceptance.toml");
+    let (code, again, told) = accept(&["--format", "json", copy.to_str().expect("UTF-8"), folder]);
+    assert_eq!(code, Some(3), "{told}");
+    let again: Value = serde_json::from_str(&again).expect("JSON");
+    assert_eq!(again["units"], summary["units"]);
 }

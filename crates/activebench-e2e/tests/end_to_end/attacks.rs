@@ -246,8 +246,8 @@ fn what_needs_root_follows_no_link_and_leaves_no_file_of_root() {
     let text = format!(
         r#"format = 1
 [parties]
-buyer = "Example Archive"
-vendor = "Example Disks"
+buyer = "City Archive"
+vendor = "Northern Disks"
 reference = "offer 42"
 date = 2026-11-22
 [target]

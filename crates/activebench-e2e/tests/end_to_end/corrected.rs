@@ -77,6 +77,6 @@ fn a_run_that_no_option_mends_is_not_run_again() {
     let output = verify_and_correct(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s64m", "-r64k"]);
     assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("the benchmark is not run again"), "{said}");
+    assert!(said.contains("The benchmark is not run again"), "{said}");
     assert!(!volume.beside("runs").join("with-advice").exists());
 }

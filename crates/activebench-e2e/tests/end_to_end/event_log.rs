@@ -87,7 +87,7 @@ fn nothing_is_spooled_beside_the_target() {
         .arg(&run)
         .arg("--")
         .arg(binary())
-        .args(["__workload", "preads", "--count", "3000000", &data])
+        .args(["__workload", "preads", "--count", "4000000", &data])
         .stdout(Stdio::null())
         .status()
         .expect("the binary runs");
@@ -148,7 +148,7 @@ fn a_log_that_is_cut_lowers_the_verdicts_of_what_it_does_not_hold() {
     let findings = run.report["findings"].as_array().expect("findings");
     let cut = findings.iter().find(|finding| finding["code"] == "AB902" && finding["outcome"] == "fires");
     let message = cut.expect("AB902 fires")["message"].as_str().expect("a message");
-    assert!(message.contains("the log of single I/Os was cut") && message.contains("--events-limit"), "{message}");
+    assert!(message.contains("The log of single I/Os was cut") && message.contains("--events-limit"), "{message}");
     // Judging it again from the stored run changes nothing.
     let output = Command::new(binary()).args(["recheck", "--format", "json"]).arg(&run.run).output().expect("it runs");
     let again: Value = serde_json::from_slice(&output.stdout).expect("a report");

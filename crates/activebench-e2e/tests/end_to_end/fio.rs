@@ -287,7 +287,7 @@ fn offsets_that_repeat_behind_a_random_claim_are_found() {
     let run = verify(&volume, &[], &[&command[..], &["--random_distribution=zipf:1.4"]].concat());
     assert!(run.codes("a-read").contains(&"AB401"), "{}", run.story());
     assert_claims(&run, "a-read", "misleading");
-    assert!(run.report.to_string().contains("drop `random_distribution`"), "{}", run.story());
+    assert!(run.report.to_string().contains("Drop `random_distribution`"), "{}", run.story());
 }
 
 /// Replaces fields that differ from run to run by one form.
@@ -362,6 +362,35 @@ fn on_a_terminal_the_line_of_progress_hides_no_object() {
     assert!(ran.status.success(), "{shown}");
     assert!(shown.contains("Jobs: 1") && shown.contains("read: IOPS="), "{shown}");
     assert!(!shown.contains("fio version") && !shown.contains("\"bw_bytes\" :"), "{shown}");
+}
+
+/// What is kept is what the tool wrote, byte by byte.
+#[test]
+fn the_live_screen_leaves_the_tools_output_whole() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "script");
+    let volume = ext4(256);
+    volume.lay_out("x", 64);
+    let run = volume.beside("run-with-a-screen");
+    let fio = "fio --name=a --rw=read --bs=64k --size=64m --filename=x --direct=1 --rate=20m --output-format=json";
+    let line = format!("stty cols 100 rows 30; {} verify --live --out {} -- {fio}", binary().display(), run.display());
+    let log = volume.beside("screen.log");
+    let ran = Command::new("script")
+        .args(["-qec", &line])
+        .arg(&log)
+        .env("TERM", "xterm")
+        .current_dir(volume.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("script runs");
+    let shown = String::from_utf8_lossy(&fs::read(&log).expect("the log")).into_owned();
+    assert!(ran.status.code().is_some_and(|code| code != 2 && code < 5), "{shown}");
+    for part in ["queue depth", "  calls ", "  cache ", "IOPS, p99"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let kept = fs::read_to_string(run.join("stdout.txt")).expect("the tool's output");
+    let parsed: serde_json::Value = serde_json::from_str(&kept).expect("exact JSON");
+    assert_eq!(parsed["jobs"].as_array().map(Vec::len), Some(1));
+    assert!(!kept.contains("queue depth") && !kept.contains("\r\n"), "{kept}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The HTML report of real runs in a real browser. It fetches nothing, fits narrow and wide windows in light and dark,
-//! and describes its contents to assistive technology.
+//! with every fold closed and open, has its answer on the first screen, prints on few pages, and describes its contents to
+//! assistive technology.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,13 @@ use serde_json::{Value, json};
 
 /// Window widths in which a report is tested, in pixels.
 const WIDTHS: [u32; 3] = [400, 800, 1400];
+
+/// Largest height of a page with closed folds in a window that is 1400 pixels wide.
+const HEIGHT: i64 = 3000;
+/// Height of the window: what is above it is the first screen.
+const FIRST_SCREEN: i64 = 900;
+/// Most A4 pages with closed folds.
+const SHEETS: usize = 3;
 
 /// Renders a stored run with `report`, to a file outside of its run directory.
 fn rendered(volume: &Volume, run: &Path) -> PathBuf {
@@ -64,15 +72,21 @@ fn look(file: &Path, verified: &Verified) -> usize {
     for width in WIDTHS {
         for scheme in ["light", "dark"] {
             browser.present(width, scheme, "screen");
-            let scrolled = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
-            assert!(scrolled.as_i64().is_some_and(|pixels| pixels <= 0), "{scrolled} pixels too wide at {width}");
+            check_width(&mut browser, &format!("{width} with closed folds"));
             pages.push(browser.evaluate("getComputedStyle(document.body).backgroundColor"));
             keep_picture(&mut browser, file, width, scheme);
-            check_tree(&mut browser, verified, width);
         }
     }
     assert_ne!(pages[0], pages[1], "light and dark differ");
+    check_first_screen(&mut browser);
     check_print(&mut browser);
+    browser.evaluate("document.querySelectorAll('details').forEach(folded => folded.open = true)");
+    for width in WIDTHS {
+        browser.present(width, "light", "screen");
+        check_width(&mut browser, &format!("{width} with open folds"));
+        check_tree(&mut browser, verified, width);
+    }
+    assert_eq!(raw_backticks(&mut browser), json!([]));
     assert_eq!(browser.evaluate("document.scripts.length"), 0);
     assert_eq!(browser.requests(), [format!("file://{}", file.display())]);
     assert_eq!(browser.errors(), Vec::<&Value>::new());
@@ -104,25 +118,52 @@ fn check_tree(browser: &mut Chromium, verified: &Verified, width: u32) {
         assert_eq!(tree.with_role(landmark).len(), 1, "{landmark}");
     }
     let headings = tree.names("heading");
-    for heading in ["Claims", "Findings", "Seven questions", "Phases", "Device stack"] {
+    for heading in ["Claimed and honest", "Findings", "Phases", "All figures", "Seven questions", "Device stack"] {
         assert!(headings.contains(&heading), "{headings:?}");
     }
 }
 
-/// Checks that content folded on the screen is on paper, except the tables of figures.
+fn check_width(browser: &mut Chromium, window: &str) {
+    let scrolled = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+    assert!(scrolled.as_i64().is_some_and(|pixels| pixels <= 0), "{scrolled} pixels too wide at {window}");
+}
+
+/// Returns the texts outside of code that show Markdown's mark for code.
+fn raw_backticks(browser: &mut Chromium) -> Value {
+    browser.evaluate(
+        "(() => { const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); const found = []; \
+         while (walk.nextNode()) { const node = walk.currentNode; \
+         if (node.data.includes('`') && !node.parentElement.closest('code')) found.push(node.data); } \
+         return found; })()",
+    )
+}
+
+/// Checks that a wide window shows the answer without scrolling: verdict, bars, command and environment.
+fn check_first_screen(browser: &mut Chromium) {
+    browser.present(1400, "light", "screen");
+    let height = browser.evaluate("document.documentElement.scrollHeight").as_i64();
+    assert!(height.is_some_and(|height| height <= HEIGHT), "{height:?} pixels high");
+    for part in ["h1 .verdict", "table.bars", ".strip"] {
+        let end = browser.evaluate(&format!("document.querySelector('{part}').getBoundingClientRect().bottom"));
+        assert!(end.as_f64().is_some_and(|end| end <= FIRST_SCREEN as f64), "{part} ends at {end}");
+    }
+    let command = "[...document.querySelectorAll('.copied code')].map(code => getComputedStyle(code).userSelect)";
+    let selected = browser.evaluate(command);
+    assert!(selected.as_array().expect("a list").iter().all(|how| how == "all"), "{selected}");
+}
+
+/// Checks the paper: white, nothing cut, few pages, and folds that are closed are left out.
 fn check_print(browser: &mut Chromium) {
     // Width of A4 between the margins.
-    browser.present(690, "dark", "print");
+    browser.present(710, "dark", "print");
     let cut = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
     assert!(cut.as_i64().is_some_and(|pixels| pixels <= 0), "{cut} pixels are cut on paper");
-    let hidden = "[...document.querySelectorAll('details:not(.figures)')].filter(folded => \
-                  [...folded.children].some(part => part.getClientRects().length === 0 || \
-                  part.checkVisibility({ contentVisibilityAuto: true }) === false)).length";
-    assert_eq!(browser.evaluate(hidden), 0, "folded parts that are not printed");
+    let printed =
+        "[...document.querySelectorAll('details.fold')].filter(fold => fold.getClientRects().length > 0).length";
+    assert_eq!(browser.evaluate(printed), 0, "closed folds are printed");
     assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
-    let pdf = browser.call("Page.printToPDF", json!({ "printBackground": true, "preferCSSPageSize": true }));
-    // "%PDF" in base64.
-    assert!(pdf["data"].as_str().is_some_and(|data| data.starts_with("JVBERi")), "no PDF");
+    let sheets = browser.printed_pages();
+    assert!((1..=SHEETS).contains(&sheets), "{sheets} pages");
 }
 
 /// Keeps pictures, for work on the layout, in the folder named by `ACTIVEBENCH_SCREENSHOTS`.
@@ -157,6 +198,55 @@ fn several_jobs_of_fio_are_shown_whole() {
     let verified = verify(&volume, &[], &command);
     let charts = look(&rendered(&volume, &verified.run), &verified);
     assert!(charts >= 3 * 4, "{charts} charts of three jobs");
+}
+
+/// Checks a document other than a run in every window, with closed and with open folds.
+fn look_at_document(file: &Path) {
+    let mut browser = Chromium::open(file);
+    for is_open in [false, true] {
+        browser.evaluate(&format!("document.querySelectorAll('details').forEach(folded => folded.open = {is_open})"));
+        for width in WIDTHS {
+            for scheme in ["light", "dark"] {
+                browser.present(width, scheme, "screen");
+                check_width(&mut browser, &format!("{width}, {}, open folds: {is_open}", file.display()));
+            }
+        }
+    }
+    assert_eq!(raw_backticks(&mut browser), json!([]), "{}", file.display());
+    assert_eq!(browser.evaluate("document.scripts.length"), 0);
+    assert_eq!(browser.requests(), [format!("file://{}", file.display())]);
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+    let drawn = browser.evaluate("document.querySelectorAll('svg.bar, svg.chart').length");
+    assert!(drawn.as_u64() > Some(0), "nothing is drawn in {}", file.display());
+    let strips = browser.evaluate("document.querySelectorAll('header .strip').length");
+    assert_eq!(strips, 1, "{}", file.display());
+}
+
+#[test]
+fn series_comparison_history_and_replication_are_shown_whole() {
+    needs!(beside: "iozone", "fio", "mkfs.ext4", "losetup", "chromium");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let activebench = |arguments: &[&str], runs: &[&Path], page: &str| {
+        let file = volume.beside(page);
+        let mut command = Command::new(binary());
+        command.args(arguments).args(runs).arg("--format").arg(format!("html={}", file.display()));
+        let output = command.output().expect("the binary runs");
+        assert!(file.is_file(), "{}", String::from_utf8_lossy(&output.stderr));
+        file
+    };
+    let series = volume.beside("series");
+    let mut record = Command::new(binary());
+    record.args(["verify", "--quiet", "--repeat", "6", "--out"]).arg(&series);
+    record.args(["--", "iozone", "-i0", "-i1", "-s4m", "-r1m", "-e", "-I"]).current_dir(volume.path());
+    assert!(record.output().expect("the binary runs").status.code().is_some_and(|code| code <= 3));
+    let lie = verify(&volume, &[], &["iozone", "-i0", "-i1", "-s4m", "-r1m"]);
+    look_at_document(&activebench(&["report"], &[&series], "series.html"));
+    look_at_document(&activebench(&["compare"], &[&series, &lie.run], "compare.html"));
+    look_at_document(&activebench(&["history"], &[&series, &lie.run], "history.html"));
+    let (target, out) = (volume.path(), volume.beside("replication"));
+    let target = target.to_str().expect("a path of ours");
+    let replicate = ["replicate", "--target", target, "--out", out.to_str().expect("a path of ours")];
+    look_at_document(&activebench(&replicate, &[&lie.run], "replication.html"));
 }
 
 /// Without this test, a browser that reports nothing could pass for a page that does nothing wrong.

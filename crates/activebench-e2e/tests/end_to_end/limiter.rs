@@ -97,7 +97,7 @@ fn a_sync_after_each_write_is_limited_by_the_sync() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let fio = ["fio", "--name=s", "--rw=write", "--bs=4k", "--size=1m", "--filename=g"];
-    for (option, said) in [("--fsync=1", "syncs, one every 4.0"), ("--sync=1", "each write of 4.000 KiB waited")] {
+    for (option, said) in [("--fsync=1", "syncs, one every 4.0"), ("--sync=1", "each write of 4 KiB waited")] {
         let run = verify(&volume, &[], &[&fio[..], &[option]].concat());
         assert_limiter(&run, "s-write", &["sync-latency"], said);
     }
@@ -116,13 +116,14 @@ fn purpose_and_target_are_answered_with_the_honest_figures() {
         }
         run
     };
-    check(&[], &["not known: no purpose was given", "writes in sequence"]);
+    check(&[], &["the figure that you need with `--target`", "sequential writes"]);
     let options = ["--purpose", "nightly backup", "--target", ">= 1 kB/s"];
-    let run = check(&options, &["the purpose is \"nightly backup\", the target is >= 1 kB/s; it is met: w: write"]);
+    let run = check(&options, &["The purpose is \"nightly backup\". The target >= 1 kB/s is met: w: write"]);
     assert_eq!((&run.report["purpose"], &run.report["target"]), (&"nightly backup".into(), &">= 1 kB/s".into()));
     // A missed target changes no verdict: the figures stay the same.
-    let missed = check(&["--target", ">= 900 TiB/s"], &["it is not met by 1 of 1 figures"]);
+    let missed = check(&["--target", ">= 900 TiB/s"], &["The target >= 900 TiB/s is missed"]);
     assert_ne!(missed.verdict(), "discrepancy", "{}", missed.story());
+    assert_eq!((missed.exit_code(), &missed.report["target_result"]["met"]), (Some(1), &false.into()));
     // Every format answers all seven.
     let text = |format: &str| {
         let output =

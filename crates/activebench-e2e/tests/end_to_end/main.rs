@@ -1,16 +1,19 @@
 //! The binary with the real tools on loop devices: one module per area, one test binary for all of them.
 
 mod accept;
+mod advice;
 mod attacks;
 mod bonnie;
 mod bundle;
 mod ceiling;
+mod check;
 mod compare;
 mod corrected;
 mod cpu;
 mod device;
 mod disturbances;
 mod doctor;
+mod documents;
 mod event_log;
 mod exports;
 mod fio;
@@ -31,6 +34,7 @@ mod payload;
 mod plan;
 mod profiles;
 mod replicate;
+mod scripts;
 mod series;
 mod steady;
 mod wrappers;

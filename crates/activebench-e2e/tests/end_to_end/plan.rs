@@ -102,5 +102,5 @@ fn what_is_wrong_can_be_made_the_exit_code() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("warn[AB803] write-without-sync (write, rewrite)"), "{text}");
-    assert!(text.contains("→ add `-e -c`"), "{text}");
+    assert!(text.contains("→ Add `-e -c`"), "{text}");
 }

@@ -100,8 +100,8 @@ fn a_device_that_slows_is_not_steady_and_the_rounds_are_named() {
     let finding = series.finding("AB702");
     assert_eq!(finding["outcome"], "fires", "{finding:#}");
     let message = finding["message"].as_str().unwrap_or_default();
-    assert!(message.starts_with("rounds 4 to 8 "), "{message}");
-    assert!(message.contains("; rounds 1 to 5 had been steady"), "{message}");
+    assert!(message.starts_with("Rounds 4 to 8 "), "{message}");
+    assert!(message.contains(" Rounds 1 to 5 were steady."), "{message}");
     // The cause is known: the limit explains the spread.
     let causes = &series.report["figures"][0]["causes"];
     assert_eq!(causes[0]["kind"], "io-limit", "{causes:#}");
@@ -137,8 +137,8 @@ fn a_series_ends_when_it_has_what_was_asked_for_and_says_when_it_has_not() {
     assert!((6..=8).contains(&narrow.runs()), "{}", narrow.stderr);
     assert_eq!(narrow.report["stopping"]["reached"], true, "{:#}", narrow.report["stopping"]);
 
-    // No interval is as narrow as that.
-    let never = series(&volume, "never", &["--until", "0.000001%", "--max-runs", "6"], &script);
+    // No interval is as narrow as that, where no limit makes the rates equal.
+    let never = series(&volume, "never", &["--until", "0.000001%", "--max-runs", "6"], READS);
     assert_eq!((never.runs(), never.exit_code.is_some_and(|code| code != 0)), (6, true), "{}", never.stderr);
     assert_eq!(never.report["stopping"]["reached"], false);
     let text = fs::read_to_string(never.directory.join("series-report.txt")).expect("a report");
@@ -435,7 +435,7 @@ fn the_profile_of_the_standard_purges_and_preconditions_a_device_that_may_be_wri
     fs::remove_file(&seal).expect("it is removed");
     let changed = activebench(&volume.beside(""), &["recheck", "--format", "json", out.to_str().expect("UTF-8")]);
     let changed: Value = serde_json::from_slice(&changed.stdout).expect("a report");
-    let why = "preconditioning: the device took 128.0 MiB, unlike in run.json of run 1";
+    let why = "preconditioning: the device took 128 MiB, unlike in run.json of run 1";
     assert_eq!(changed["incomplete"], serde_json::json!([why]));
     fs::write(&manifest, stored).and_then(|()| fs::write(&seal, sealed)).expect("they are written");
     // Its evidence goes into a bundle.

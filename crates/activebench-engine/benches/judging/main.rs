@@ -14,7 +14,7 @@ mod shapes;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use activebench_engine::judge::{Timelines, judge_events};
+use activebench_engine::judge::{Outputs, Timelines, judge_events};
 use activebench_report::{FORMATS, Style};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
@@ -50,8 +50,14 @@ fn judge(made: &Made) -> Cost {
     let manifest = made.manifest();
     let before = heap::restart();
     let start = Instant::now();
-    let run = judge_events(Path::new("run"), &made.events, &made.output, manifest, Timelines::Computed)
-        .expect("a generated run can be judged");
+    let run = judge_events(
+        Path::new("run"),
+        &made.events,
+        Outputs { of_command: &made.output, of_measurements: &[] },
+        manifest,
+        Timelines::Computed,
+    )
+    .expect("a generated run can be judged");
     let judged = start.elapsed();
     let start = Instant::now();
     for format in FORMATS {

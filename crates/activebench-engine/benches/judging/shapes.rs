@@ -145,6 +145,7 @@ impl Made {
             added_arguments: Vec::new(),
             tool_command: Some(command),
             executed_tools: Some(ExecutedTools { measuring: tool.iter().cloned().collect(), tool }),
+            measurements: Vec::new(),
             choices: Default::default(),
             child: Default::default(),
             clocks: Default::default(),

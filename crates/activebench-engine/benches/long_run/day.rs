@@ -388,6 +388,7 @@ fn manifest(mut coverage: Coverage, ended_ns: u64) -> Manifest {
         added_arguments: Vec::new(),
         tool_command: Some(command),
         executed_tools: Some(ExecutedTools { measuring: vec!["fio".to_owned()], tool: Some("fio".to_owned()) }),
+        measurements: Vec::new(),
         choices: Choices::default(),
         child: Default::default(),
         clocks: Default::default(),

@@ -1,16 +1,14 @@
 //! Checks of an acceptance file before anything runs: that its target exists, what its commands would run and claim,
 //! and that the limits name figures that the commands will state.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use activebench_detect::acceptance::{Benchmark, Fault, Faults, Sizes, Target, alike, identities, listed};
 use activebench_host::{Pin, Process, Roots, Survey};
 use activebench_model::acceptance::{ConditionState, DeviceIdentity};
-use activebench_model::command::{CommandLine, shell_command};
+use activebench_model::command::CommandLine;
 use activebench_model::host;
 use activebench_model::phase::{Direction, Phase};
-use activebench_report::escape::terminal;
 use activebench_runner::Confinement;
 use activebench_tools::Adapter;
 use anyhow::{Context, anyhow};
@@ -32,10 +30,9 @@ pub struct Ready {
     pub(super) program: PathBuf,
     /// What the benchmark may write, whatever its words say.
     pub(super) confinement: Confinement,
-    tool: &'static dyn Adapter,
+    pub(super) tool: &'static dyn Adapter,
     /// Empty if the phases are known only when the benchmark runs.
-    phases: Vec<Phase>,
-    repetition: String,
+    pub(super) phases: Vec<Phase>,
 }
 
 impl Ready {
@@ -73,62 +70,121 @@ impl Ready {
 pub struct Checked {
     /// In the order of the file.
     pub(super) benchmarks: Vec<Ready>,
+    /// Size of the device below the unit; `None` if it is not known.
+    pub(super) device_bytes: Option<u64>,
+    /// What the device says of itself; `None` if nothing is known of it.
+    pub(super) device: Option<DeviceIdentity>,
 }
 
-/// Checks the file on this machine.
+/// A path for the commands of an agreement that is checked without a unit.
+const STAND_IN: &str = "/unit";
+
+/// Checks the agreement without a unit: what can be known of it on any machine.
 ///
 /// # Errors
 /// Returns all faults of the file.
-pub fn check(agreed: &Agreed) -> Result<Checked, Failure> {
-    let mut faults = Vec::new();
-    let file = &agreed.file;
-    let target = &file.target;
-    let mut survey = Survey::of(&Roots::default(), Process::Own);
-    let below = below(&mut survey, Path::new(&target.path.value), target.is_device);
-    let wrong = match &below {
-        Err(why) => Some((why.clone(), "name a directory as `path`, a block device as `device`")),
-        Ok(below) => another_device(target, below).map(|why| (why, ANOTHER_DEVICE)),
-    };
-    if let Some((why, hint)) = wrong {
-        faults.push(Fault::new(target.path.span.clone(), why, hint));
-    }
-    if !target.is_device && below.is_ok() {
-        let why = match way_out(Path::new(&target.path.value)) {
-            Ok(None) => None,
-            Ok(Some(path)) => Some(format!("{} leads out of the target: a device, or a mount", path.display())),
-            Err(why) => Some(why),
-        };
-        let hint = "name a directory with nothing in it but files";
-        faults.extend(why.map(|why| Fault::new(target.path.span.clone(), why, hint)));
-    }
-    let sizes = sizes(&target.path.value, below.as_ref().ok());
-    let cwd = match target.is_device {
-        true => {
-            let cwd =
-                std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
-            cwd.display().to_string()
-        }
-        false => target.path.value.clone(),
-    };
-    let pin = match target.is_device {
-        true => device_guard::pinned(Path::new(&target.path.value)).ok(),
-        false => None,
-    };
+pub fn check_agreement(agreed: &Agreed) -> Result<Checked, Failure> {
+    let terms = &agreed.file.terms;
+    let is_device = terms.destroy || agreed.file.benchmarks.iter().all(Benchmark::names_target);
+    let stand_in = Target::named(STAND_IN, is_device, terms);
+    let sizes = sizes(STAND_IN, None);
+    let mut faults = agreed.file.unfinished.clone();
     let mut benchmarks = Vec::new();
-    for benchmark in &file.benchmarks {
-        match ready(benchmark, target, pin.as_ref(), &sizes, &cwd) {
+    for benchmark in &agreed.file.benchmarks {
+        // Without a device its size is not known.
+        let sizes = Sizes { device_bytes: sizes.device_bytes.or(Some(STAND_IN_BYTES)), ..sizes.clone() };
+        match ready(benchmark, &stand_in, None, &sizes, STAND_IN) {
             Ok(ready) => {
                 limits(agreed, &ready, &mut faults);
-                writes(agreed, benchmark, &ready, &mut faults);
                 benchmarks.push(ready);
             }
             Err(fault) => faults.push(fault),
         }
     }
     match faults.is_empty() {
-        true => Ok(Checked { benchmarks }),
+        true => Ok(Checked { benchmarks, device_bytes: None, device: None }),
         false => Err(unusable(Faults::new(&agreed.name(), &agreed.text, faults))),
     }
+}
+
+/// Size of the device of an agreement that is checked without a unit, in bytes. It is shown nowhere.
+const STAND_IN_BYTES: u64 = 1 << 40;
+
+/// Checks the file on this machine, for a unit.
+///
+/// # Errors
+/// Returns all faults of the file, or what is wrong with a unit that the file does not name.
+pub fn check(agreed: &Agreed, unit: &Target) -> Result<Checked, Failure> {
+    let mut faults = agreed.file.unfinished.clone();
+    let file = &agreed.file;
+    let place = Path::new(&unit.path.value);
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let below = below(&mut survey, place, unit.is_device);
+    let wrong = match &below {
+        Err(why) => Some((why.clone(), "name a directory as `path`, a block device as `device`")),
+        Ok(below) => another_device(unit, below).map(|why| (why, ANOTHER_DEVICE)),
+    };
+    let mut objections: Vec<(String, &str)> = wrong.into_iter().collect();
+    if !unit.is_device && below.is_ok() {
+        let why = match way_out(place) {
+            Ok(None) => None,
+            Ok(Some(path)) => Some(format!("{} leads out of the target: a device, or a mount", path.display())),
+            Err(why) => Some(why),
+        };
+        objections.extend(why.map(|why| (why, "name a directory with nothing in it but files")));
+    }
+    match unit.is_in_file() {
+        true => faults.extend(objections.into_iter().map(|(why, hint)| Fault::new(unit.path.span.clone(), why, hint))),
+        false => {
+            if let Some((why, hint)) = objections.first() {
+                return Err(Failure::new(ExitCode::Usage, anyhow!("{why} (hint: {hint})")));
+            }
+            faults.extend(file.objection(unit));
+        }
+    }
+    let sizes = sizes(&unit.path.value, below.as_ref().ok());
+    let cwd = match unit.is_device {
+        true => {
+            let cwd =
+                std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
+            cwd.display().to_string()
+        }
+        false => unit.path.value.clone(),
+    };
+    let pin = match unit.is_device {
+        true => device_guard::pinned(place).ok(),
+        false => None,
+    };
+    let mut benchmarks = Vec::new();
+    for benchmark in &file.benchmarks {
+        match ready(benchmark, unit, pin.as_ref(), &sizes, &cwd) {
+            Ok(ready) => {
+                limits(agreed, &ready, &mut faults);
+                writes(unit, benchmark, &ready, &mut faults);
+                benchmarks.push(ready);
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    let device = below.ok().and_then(|below| tested(identities(&below, &[])));
+    match faults.is_empty() {
+        true => Ok(Checked { benchmarks, device_bytes: sizes.device_bytes, device }),
+        false => Err(unusable(Faults::new(&agreed.name(), &agreed.text, faults))),
+    }
+}
+
+/// Returns what the device of a unit says of itself; `None` where nothing is known of it.
+pub(super) fn identity_of(unit: &Target) -> Option<DeviceIdentity> {
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let below = below(&mut survey, Path::new(&unit.path.value), unit.is_device).ok()?;
+    tested(identities(&below, &[]))
+}
+
+/// Returns the device by which people know a unit: the first below it that states a model or a serial number, or else
+/// the first.
+pub(super) fn tested(devices: Vec<DeviceIdentity>) -> Option<DeviceIdentity> {
+    let states = |device: &&DeviceIdentity| device.model.is_some() || device.serial.is_some();
+    devices.iter().find(states).or(devices.first()).cloned()
 }
 
 /// Hint for a device with another identity than the agreed one.
@@ -240,8 +296,8 @@ fn ready(benchmark: &Benchmark, target: &Target, pin: Option<&Pin>, sizes: &Size
         confinement.folders.push(PathBuf::from(cwd));
     }
     let phases = adapter.plan(&command, &plan::input_files(adapter, &command).0).phases;
-    let (name, repetition) = (benchmark.name.value.clone(), benchmark.repetition.words());
-    Ok(Ready { name, command, program, confinement, tool: adapter, phases, repetition })
+    let name = benchmark.name.value.clone();
+    Ok(Ready { name, command, program, confinement, tool: adapter, phases })
 }
 
 /// Returns what a device says of itself, for the question whether it may be written.
@@ -293,13 +349,12 @@ fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
 }
 
 /// The figures that a tool can state.
-fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
+pub(super) fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
     adapter.metrics().iter().map(|metric| metric.as_str()).collect()
 }
 
 /// Adds a fault for each device that the benchmark may write without permission of the file.
-fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Vec<Fault>) {
-    let target = &agreed.file.target;
+fn writes(target: &Target, benchmark: &Benchmark, ready: &Ready, faults: &mut Vec<Fault>) {
     for device in ready.not_permitted(target) {
         let message = match ready.writing_phase() {
             Some(phase) => format!("the phase {:?} would write to {}", phase.id, device.display()),
@@ -311,29 +366,6 @@ fn writes(agreed: &Agreed, benchmark: &Benchmark, ready: &Ready, faults: &mut Ve
         };
         faults.push(Fault::new(benchmark.command_span.clone(), message, hint));
     }
-}
-
-/// Returns the text that `--check` prints for a file without faults.
-pub fn summary(agreed: &Agreed, checked: &Checked) -> String {
-    let mut text = format!("{} can be used here.\nsha256  {}\n", agreed.name(), agreed.sha256);
-    for ready in &checked.benchmarks {
-        let _ = writeln!(text, "\n{}  {} ({})", ready.name, shell_command(&ready.command.argv), ready.repetition);
-        let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
-        let phases = if phases.is_empty() { "known only when it runs".to_owned() } else { phases.join(", ") };
-        let (tool, figures) = (ready.tool.name(), metrics(ready.tool).join(", "));
-        let program = ready.program.display();
-        let _ = writeln!(text, "  in      {}\n  tool    {tool} ({program})\n  phases  {phases}", ready.command.cwd);
-        let _ = writeln!(text, "  figures {figures}: which of them depends on its options");
-        for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
-            let (metric, bound) = (limit.metric.value.as_str(), limit.bound.words());
-            let _ = writeln!(text, "  limit   {} {metric} {bound} {}", limit.phase.value, limit.as_written);
-        }
-    }
-    if agreed.file.limits.is_empty() {
-        text.push_str("\nThe file has no [[limit]] yet: the suite can be run, and nothing will be judged.\n");
-    }
-    let lines: Vec<String> = text.lines().map(terminal).collect();
-    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use activebench_detect::acceptance::Benchmark;
+use activebench_detect::acceptance::{Benchmark, Target};
 use activebench_model::acceptance::{Acceptance, AcceptanceMark};
 use activebench_model::run::Choices;
 use activebench_model::series::{FORMAT, SeriesManifest};
@@ -18,17 +18,20 @@ use super::{AGREED, Agreed, stored};
 use crate::device_guard::{self, Unused};
 use crate::failure::{ExitCode, Failure, OrExit};
 use crate::interruption::{self, Stop};
-use crate::recording::{self, ChildOutput, Observing, Recorder};
+use crate::recording::{ChildOutput, Observing, Recorder};
+use crate::runs_folder::{default_directory, point_latest};
 use crate::series::{self, RecordedSeries, SeriesToRecord};
 use crate::{derived_files, thresholds};
 
 /// How a suite is recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Directory of the suite; `None`: a new one below `activebench-runs`.
+    /// Directory of the suite; `None`: a new one in the folder of runs.
     pub out: Option<&'a Path>,
-    /// Device that may be written; the file must permit it too.
-    pub destroy: Option<&'a Path>,
+    /// Folder of runs.
+    pub runs_folder: &'a Path,
+    /// Devices that may be written; the file must permit it too.
+    pub destroy: &'a [PathBuf],
     /// User whose identity the benchmarks get; `None`: under sudo the invoking user, else our own.
     pub user: Option<&'a str>,
     /// True to print no progress.
@@ -44,69 +47,84 @@ pub struct RecordedSuite {
     pub interrupted: bool,
 }
 
-/// Runs the suite, judges it and writes its reports beside the evidence.
+/// Runs the suite of one unit, judges it and writes its reports beside the evidence.
 ///
 /// # Errors
 /// Returns an error if nothing was recorded.
-pub fn record(request: &Request<'_>, agreed: &Agreed) -> Result<RecordedSuite, Failure> {
-    let checked = check::check(agreed)?;
-    Confinement::is_possible().context("cannot keep the benchmarks to the target").or_exit(ExitCode::CannotObserve)?;
-    let confirmed = confirmed(request, agreed);
-    let request = &Request { destroy: confirmed.as_deref(), ..*request };
-    let suite = Suite { request, agreed };
-    for ready in &checked.benchmarks {
-        suite.device(ready)?;
-    }
-    let out = request.out.map_or_else(|| recording::default_directory("accept"), Path::to_owned);
+pub fn record(request: &Request<'_>, agreed: &Agreed, unit: &Target) -> Result<RecordedSuite, Failure> {
+    let checked = check::check(agreed, unit)?;
+    is_possible()?;
+    let destroy = confirmed(request, unit);
+    let suite = Suite { request, agreed, unit, destroy };
+    suite.devices(&checked.benchmarks)?;
+    let out = request.out.map_or_else(|| default_directory(request.runs_folder, "accept"), Path::to_owned);
     create(&out, agreed)?;
-    is_apart(&out, agreed).inspect_err(|_| remove_unused(&out))?;
+    is_apart(&out, unit).inspect_err(|_| remove_unused(&out))?;
     let mut recorder = Recorder::start()?;
-    let interrupted = suite.record(&checked.benchmarks, &out, &mut recorder).inspect_err(|_| remove_unused(&out))?;
+    let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+    let recorded = suite.record(&checked.benchmarks, &out, &mut recorder, &stop);
+    let interrupted = recorded.inspect_err(|_| remove_unused(&out))?;
     let again = format!("activebench accept {} {}", out.join(AGREED).display(), out.display());
     interruption::end_on_signals(&again).or_exit(ExitCode::Bug)?;
     let copy = Agreed::read(&out.join(AGREED))?;
-    let judged = stored::judged(&copy, std::slice::from_ref(&out))?;
+    let judged = stored::judged(&copy, unit, std::slice::from_ref(&out))?;
     write_reports(&out, &judged);
+    point_latest(request.runs_folder, &out);
     Ok(RecordedSuite { judged, interrupted })
 }
 
+/// Checks that the kernel can keep benchmarks to their unit.
+///
+/// # Errors
+/// Returns an error if it cannot.
+pub(super) fn is_possible() -> Result<(), Failure> {
+    Confinement::is_possible().context("cannot keep the benchmarks to the target").or_exit(ExitCode::CannotObserve)
+}
+
 /// Returns the device that the command line permits to be written, or that is confirmed at the terminal: by its path,
-/// after what is on it was shown.
-fn confirmed(request: &Request<'_>, agreed: &Agreed) -> Option<PathBuf> {
-    let target = &agreed.file.target;
-    let place = Path::new(&target.path.value);
-    if !target.destroy || request.destroy.is_some_and(|named| named != place) {
-        return request.destroy.map(Path::to_owned);
+/// after what is on it was shown. `None` if none may be written.
+pub(super) fn confirmed(request: &Request<'_>, unit: &Target) -> Option<PathBuf> {
+    let place = Path::new(&unit.path.value);
+    let named = request.destroy.iter().find(|named| *named == place).cloned();
+    if !unit.destroy {
+        return named.or_else(|| request.destroy.first().cloned());
+    }
+    if named.is_none() && !request.destroy.is_empty() {
+        return request.destroy.first().cloned();
     }
     // Why a device cannot be written is told by the checks that follow.
-    let Ok(unused) = device_guard::unused(place) else { return request.destroy.map(Path::to_owned) };
+    let Ok(unused) = device_guard::unused(place) else { return named };
     for line in unused.words(&check::identity_words(place)) {
         say!("{}", terminal(&line));
     }
-    if request.destroy.is_some() {
-        return request.destroy.map(Path::to_owned);
+    if named.is_some() {
+        return named;
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return None;
     }
-    say!("everything on {} is lost; type its path to go on:", terminal(&target.path.value));
+    say!("everything on {} is lost; type its path to go on:", terminal(&unit.path.value));
     let mut typed = String::new();
     match std::io::stdin().read_line(&mut typed) {
-        Ok(_) if typed.trim() == target.path.value => Some(place.to_owned()),
+        Ok(_) if typed.trim() == unit.path.value => Some(place.to_owned()),
         Ok(_) | Err(_) => None,
     }
 }
 
 /// Checks that the record is not in the target, where the benchmarks write.
-fn is_apart(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
-    let target = &agreed.file.target;
+pub(super) fn is_apart(out: &Path, target: &Target) -> Result<(), Failure> {
     let whole = |path: &Path| {
         std::fs::canonicalize(path)
             .with_context(|| format!("cannot look at {}", path.display()))
             .or_exit(ExitCode::Usage)
     };
-    let (own, place) = (whole(out)?, whole(Path::new(&target.path.value))?);
-    if target.is_device || !own.starts_with(&place) {
+    // Benchmarks make files in directories only, and a unit that is not there is not tested.
+    let place = Path::new(&target.path.value);
+    if target.is_device || !place.exists() {
+        return Ok(());
+    }
+    let (own, place) = (whole(out)?, whole(place)?);
+    if !own.starts_with(&place) {
         return Ok(());
     }
     let error = anyhow!(
@@ -117,7 +135,7 @@ fn is_apart(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
 }
 
 /// Creates the directory with an exact copy of the file. An existing directory must be empty.
-fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
+pub(super) fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
     let cannot = || format!("cannot record in {} (hint: name another directory with --out)", out.display());
     std::fs::create_dir_all(out).with_context(cannot).or_exit(ExitCode::Usage)?;
     let mut entries = std::fs::read_dir(out).with_context(cannot).or_exit(ExitCode::Usage)?;
@@ -135,7 +153,7 @@ fn create(out: &Path, agreed: &Agreed) -> Result<(), Failure> {
 
 /// Removes the directory after no run was recorded, unless it holds the record of a device's preparation. A copy of the
 /// file alone is of no use.
-fn remove_unused(out: &Path) {
+pub(super) fn remove_unused(out: &Path) {
     let removed = std::fs::read_dir(out).and_then(|entries| match entries.count() {
         1 => std::fs::remove_file(out.join(AGREED)).and_then(|()| std::fs::remove_dir(out)),
         _ => Ok(()),
@@ -145,27 +163,41 @@ fn remove_unused(out: &Path) {
     }
 }
 
-/// A suite to record.
-struct Suite<'a> {
-    request: &'a Request<'a>,
-    agreed: &'a Agreed,
+/// The suite of one unit, to record.
+pub(super) struct Suite<'a> {
+    pub(super) request: &'a Request<'a>,
+    pub(super) agreed: &'a Agreed,
+    pub(super) unit: &'a Target,
+    /// The device that the command line, or the user at the terminal, permits to be written.
+    pub(super) destroy: Option<PathBuf>,
 }
 
 impl Suite<'_> {
+    /// Checks, before anything runs, that each benchmark may use the unit.
+    pub(super) fn devices(&self, benchmarks: &[Ready]) -> Result<(), Failure> {
+        benchmarks.iter().try_for_each(|ready| self.device(ready).map(drop))
+    }
+
     /// Runs every benchmark in the target's directory; returns `true` if it was interrupted.
-    fn record(&self, benchmarks: &[Ready], out: &Path, recorder: &mut Recorder) -> Result<bool, Failure> {
+    pub(super) fn record(
+        &self,
+        benchmarks: &[Ready],
+        out: &Path,
+        recorder: &mut Recorder,
+        stop: &Stop,
+    ) -> Result<bool, Failure> {
         let whole =
             std::path::absolute(out).context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
         let before =
             std::env::current_dir().context("cannot determine the working directory").or_exit(ExitCode::Usage)?;
-        let target = &self.agreed.file.target;
+        let target = self.unit;
         if !target.is_device {
             let path = &target.path.value;
             std::env::set_current_dir(path)
                 .with_context(|| format!("cannot work in {path}"))
                 .or_exit(ExitCode::Usage)?;
         }
-        let recorded = self.benchmarks(benchmarks, &whole, recorder);
+        let recorded = self.benchmarks(benchmarks, &whole, recorder, stop);
         // The user's paths are relative to the directory that activebench was started in.
         let back = std::env::set_current_dir(&before).context("cannot go back to the working directory");
         back.or_exit(ExitCode::Usage).and(recorded)
@@ -175,8 +207,13 @@ impl Suite<'_> {
     ///
     /// # Errors
     /// Returns an error if none could be recorded.
-    fn benchmarks(&self, benchmarks: &[Ready], out: &Path, recorder: &mut Recorder) -> Result<bool, Failure> {
-        let stop = Stop::on_signals().or_exit(ExitCode::Bug)?;
+    fn benchmarks(
+        &self,
+        benchmarks: &[Ready],
+        out: &Path,
+        recorder: &mut Recorder,
+        stop: &Stop,
+    ) -> Result<bool, Failure> {
         let mut interrupted = false;
         let mut recorded = 0;
         let mut failed = Vec::new();
@@ -289,12 +326,12 @@ impl Suite<'_> {
     /// Returns an error if the target is not the agreed device, or if a benchmark would write a device that is in use,
     /// or that file and command line do not both permit.
     fn device(&self, ready: &Ready) -> Result<Option<Unused>, Failure> {
-        let target = &self.agreed.file.target;
+        let target = self.unit;
         check::still_permitted(target, ready)?;
         let path = Path::new(&target.path.value);
         let refused = |why: String| Err(Failure::new(ExitCode::Usage, anyhow!(why)));
         let shown = path.display();
-        match (target.destroy, self.request.destroy) {
+        match (target.destroy, self.destroy.as_deref()) {
             (false, None) => {
                 device_guard::guard(&ready.command)?;
                 Ok(None)
@@ -325,7 +362,7 @@ impl Suite<'_> {
 }
 
 /// Writes every report of the acceptance beside its evidence.
-fn write_reports(out: &Path, judged: &Acceptance) {
+pub(super) fn write_reports(out: &Path, judged: &Acceptance) {
     if let Err(error) = derived_files::write_every_format(out, "acceptance", judged) {
         say!("{error:#}");
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use activebench_detect::acceptance::{Benchmark, Ran, Recorded, RunEvidence, Setting, judge};
+use activebench_detect::acceptance::{Benchmark, Ran, Recorded, RunEvidence, Setting, Target, judge};
 use activebench_model::acceptance::{Acceptance, AcceptanceMark, AgreedFile};
 use activebench_model::command::CommandLine;
 use activebench_model::series::{FORMAT, JudgedSeries, SeriesManifest};
@@ -46,8 +46,8 @@ struct Evidence {
     directories: Vec<PathBuf>,
 }
 
-/// Judges the runs in these directories or bundles.
-pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure> {
+/// Judges the runs of a unit in these directories or bundles.
+pub fn judged(agreed: &Agreed, unit: &Target, named: &[PathBuf]) -> Result<Acceptance, Failure> {
     let located = named.iter().map(|path| bundle::located(path)).collect::<Result<Vec<_>, _>>()?;
     let mut evidence = Evidence::default();
     for (located, shown) in located.iter().zip(named) {
@@ -79,9 +79,9 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
             let number = runs.len() as u32 + 1;
             let run = evidence_of(agreed, benchmark, found, number)?;
             let marked = by_name && run.run.recorded_for_sha256.as_ref() == Some(&agreed.sha256);
-            match run.ran(benchmark, &target_as_written(benchmark, &file.target.path.value), marked) {
+            match run.ran(benchmark, &target_as_written(benchmark, &unit.path.value), marked) {
                 Ran::It => {
-                    incomplete.extend(elsewhere(agreed, benchmark, &run));
+                    incomplete.extend(elsewhere(agreed, unit, benchmark, &run));
                     match found.series {
                         Some(place) if !of_series.contains(&place) => of_series.push(place),
                         Some(_) => {}
@@ -125,7 +125,7 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
                 false => notes.push(format!("{name}: target not reached after {} runs: {why}", runs.len())),
             }
         }
-        suite.push(Recorded { runs, findings: series.findings, incomplete });
+        suite.push(Recorded { runs, findings: series.findings, steadiness: series.steadiness, incomplete });
     }
     for (found, _) in evidence.runs.iter().zip(&taken).filter(|(_, taken)| !**taken) {
         let command = found.reader.manifest().command.argv.join(" ");
@@ -147,7 +147,7 @@ pub fn judged(agreed: &Agreed, named: &[PathBuf]) -> Result<Acceptance, Failure>
         notes,
         recheck: words.chain(paths).collect(),
     };
-    Ok(judge(file, &suite, setting))
+    Ok(judge(file, unit, &suite, setting))
 }
 
 impl Evidence {
@@ -315,9 +315,9 @@ fn may_match(found: &Found, benchmark: &Benchmark) -> bool {
 
 /// Returns a reason if the run was made in another directory than the target. A run that was recorded for this very
 /// file is exempt, and so is one whose benchmark names the target.
-fn elsewhere(agreed: &Agreed, benchmark: &Benchmark, run: &RunEvidence) -> Option<String> {
+fn elsewhere(agreed: &Agreed, unit: &Target, benchmark: &Benchmark, run: &RunEvidence) -> Option<String> {
     let recorded_for_it = run.run.recorded_for_sha256.as_ref() == Some(&agreed.sha256);
-    let target = &agreed.file.target.path.value;
+    let target = &unit.path.value;
     if recorded_for_it || benchmark.names_target() || Path::new(&run.cwd) == Path::new(target) {
         return None;
     }
@@ -428,7 +428,7 @@ rule = "guard-band"
     }
 
     fn taken(agreed: &Agreed, named: &[PathBuf]) -> Acceptance {
-        judged(agreed, named).unwrap_or_else(|failure| panic!("{:#}", failure.error))
+        judged(agreed, &agreed.file.units_in_file()[0], named).unwrap_or_else(|failure| panic!("{:#}", failure.error))
     }
 
     fn counts(judged: &Acceptance) -> Vec<usize> {

@@ -137,7 +137,7 @@ fn benchmarks(place: &Place<'_>) -> String {
 
 const HEAD: &str = "\
 # What buyer and vendor agreed on, before anything was measured. Words and rules: docs/accept.md.
-#   activebench accept --check FILE.toml        says whether it can be used, and what will run
+#   activebench accept --check FILE.toml        says whether it can be used, what will run, how long and what it writes
 #   sudo activebench accept FILE.toml           runs the suite, records it, and judges it
 #   activebench accept FILE.toml OUT            judges what was recorded, without root, on any machine
 # Its SHA-256 stands in every recorded run and in the report: whoever changes a byte afterwards is found.

@@ -11,6 +11,7 @@ use activebench_bundle::{
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::Redaction;
+use activebench_model::series::JudgedSeries;
 use activebench_record::{
     EntryKind, MANIFEST as RUN_MANIFEST, Mismatch, RecordError, RunFolder, RunReader, SEAL, SERIES_MANIFEST,
     SERIES_SEAL, is_derived,
@@ -29,6 +30,10 @@ pub(super) struct Whole {
     pub(super) sources: Vec<Source>,
     /// Files of the directory that belong to no run.
     pub(super) strays: Vec<String>,
+    /// The run that the verdict is about; of a series its first one.
+    pub(super) first: Option<JudgedRun>,
+    /// The series.
+    pub(super) series: Option<JudgedSeries>,
 }
 
 /// Judges the runs in a directory. Reports name it as in a bundle, wherever the directory is.
@@ -55,13 +60,13 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
         judge::Timelines::Computed,
     )?;
     gathered.sources.extend(preconditioning.sources);
-    let (kind, verdict, exit_code) = match of_series {
+    let (kind, verdict, exit_code) = match &of_series {
         Some(judged) => {
             gathered.stored(RUN, &folder, SERIES_MANIFEST, None);
             if folder.kind(SERIES_SEAL).or_exit(ExitCode::Usage)?.is_some() {
                 gathered.stored(RUN, &folder, SERIES_SEAL, None);
             }
-            for (name, bytes) in series::reports(&judged) {
+            for (name, bytes) in series::reports(judged) {
                 gathered.given(RUN, &name, bytes);
             }
             (BundleKind::Series, judged.verdict, judged.exit_code)
@@ -108,7 +113,7 @@ pub(super) fn judged(directory: &Path) -> Result<Whole, Failure> {
             Worst::Failed => tests.failed.push(test),
         }
     }
-    Ok(Whole { described, tests, sources: gathered.sources, strays })
+    Ok(Whole { described, tests, sources: gathered.sources, strays, first: gathered.first, series: of_series })
 }
 
 /// Returns where the claims of a bundle differ from its evidence.
@@ -186,6 +191,7 @@ struct Gathered {
     profile: String,
     tool: BundledTool,
     redacted: Option<Redaction>,
+    first: Option<JudgedRun>,
 }
 
 impl Gathered {
@@ -234,6 +240,7 @@ impl Gathered {
             *entry = worst.max(*entry);
         }
         if self.runs.is_empty() {
+            self.first = Some(judged.clone());
             self.profile.clone_from(&judged.manifest.choices.profile);
             let name = Some(judged.parsed.tool.clone()).filter(|name| !name.is_empty());
             let command = judged.manifest.command.argv.clone();

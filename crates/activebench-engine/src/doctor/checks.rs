@@ -54,6 +54,8 @@ pub enum Group {
     Storage,
     /// Installed benchmarks.
     Benchmarks,
+    /// The file of settings.
+    Settings,
 }
 
 /// State of a check.
@@ -100,6 +102,12 @@ fn check(
 }
 
 impl Check {
+    /// Says which file of settings is used; `is_used`: false for one that was refused.
+    pub fn settings(found: String, is_used: bool) -> Self {
+        let state = if is_used { State::Ok } else { State::Gap };
+        check(Group::Settings, "settings", state, found, "the command line and ACTIVEBENCH_* are stronger")
+    }
+
     fn mended_by(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }

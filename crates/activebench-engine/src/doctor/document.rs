@@ -78,6 +78,7 @@ fn title(group: Group) -> &'static str {
         Group::OtherTracers => "other tracers",
         Group::Storage => "storage",
         Group::Benchmarks => "benchmarks",
+        Group::Settings => "settings",
     }
 }
 

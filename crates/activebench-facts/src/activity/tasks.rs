@@ -53,6 +53,7 @@ pub(super) fn of_events(mut events: Vec<TaskEvent>) -> (Vec<Task>, Vec<Exec>) {
             }
         }
     }
+    tasks.shrink_to_fit();
     (tasks, execs)
 }
 

@@ -173,16 +173,16 @@ impl View<'_> {
     }
 
     fn add_rates(&self, facts: &mut Facts) {
+        let gap = &self.gaps.calls;
+        if let Some(longest_ns) = self.longest_task_ns() {
+            facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
+        }
         let mut tasks: BTreeMap<(u32, &[u32]), TaskRate> = BTreeMap::new();
         for (part, tally) in self.tally.parts_of(self.number) {
             let task = tasks.entry((part.tgid, &part.tids)).or_default();
             (task.bytes, task.calls) = self.directed(tally);
             task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
             task.end_ns = task.end_ns.max(end_of(part));
-        }
-        let gap = &self.gaps.calls;
-        if let Some(longest_ns) = self.longest_task_ns() {
-            facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
         }
         // A pass over names does not move data and has no rates.
         if tasks.is_empty() {

@@ -177,7 +177,7 @@ pub(super) fn add(gaps: &Gaps, seen: DeviceSeen, facts: &mut Facts) {
     facts.insert(FactName::DeviceBusyError, error);
     if device.timed_requests == 0 {
         for name in LatencyNames::DEVICE.all().chain([FactName::DeviceLatencyMean]) {
-            let why = "no request of the phase's files was timed in the window";
+            let why = "no request of the phase's files was timed in the pass";
             facts.insert(name, Fact::missing(why, Scope::Device, &source));
         }
     } else {
@@ -226,7 +226,7 @@ fn most_unseen(facts: &Facts) -> Result<f64, String> {
 fn add_depth(gap: &Gap, source: &str, window: Window, depth: QueueDepth, facts: &mut Facts) {
     let mean = match depth.mean(window) {
         Some(mean) => gap.fact(Quantity { value: mean, ..Quantity::count(0) }, Scope::Device, source),
-        None => Fact::missing("the window has no length", Scope::Device, source),
+        None => Fact::missing("the pass does not have a measurable duration", Scope::Device, source),
     };
     facts.insert(FactName::DeviceQueueDepthMean, mean);
     let most = match depth.most() {

@@ -1,47 +1,46 @@
 //! Values by key, without an allocation per key: a run may have a million files, descriptors or threads, each with one
 //! value.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::ops::Range;
 
-/// Values by key. Keys are numbered in the order in which they came.
+/// Values by key. Keys are numbered in ascending order. Sorted lists take half of the memory of a hash table, and calls
+/// mostly come in an order in which the next key is near the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Grouped<K, V> {
-    numbers: HashMap<K, u32>,
+    /// Distinct, ascending.
+    keys: Vec<K>,
     /// Of each key the place of its first value; at the end the number of values.
     starts: Vec<u32>,
     values: Vec<V>,
 }
 
-impl<K: Eq + Hash, V> Grouped<K, V> {
+impl<K: Copy + Ord, V> Grouped<K, V> {
     /// Groups values by key; those of a key are sorted by `order`, and equal ones stay in the order in which they came.
     pub(super) fn new<O: Ord>(values: impl IntoIterator<Item = (K, V)>, order: impl Fn(&V) -> O) -> Self {
-        let mut numbers: HashMap<K, u32> = HashMap::new();
-        let mut numbered: Vec<(u32, V)> = Vec::new();
-        for (key, value) in values {
-            let next = place(numbers.len());
-            numbered.push((*numbers.entry(key).or_insert(next), value));
+        let mut keyed: Vec<(K, V)> = values.into_iter().collect();
+        let rank = |(key, value): &(K, V)| (*key, order(value));
+        if !keyed.is_sorted_by_key(rank) {
+            keyed.sort_by_key(rank);
         }
-        let rank = |(number, value): &(u32, V)| (*number, order(value));
-        if !numbered.is_sorted_by_key(rank) {
-            numbered.sort_by_key(rank);
-        }
-        let mut starts = Vec::with_capacity(numbers.len() + 1);
-        for (at, (number, _)) in numbered.iter().enumerate() {
-            if *number as usize == starts.len() {
+        let mut keys: Vec<K> = Vec::new();
+        let mut starts = Vec::new();
+        for (at, (key, _)) in keyed.iter().enumerate() {
+            if keys.last() != Some(key) {
+                keys.push(*key);
                 starts.push(place(at));
             }
         }
-        starts.push(place(numbered.len()));
-        let mut values: Vec<V> = numbered.into_iter().map(|(_, value)| value).collect();
+        starts.push(place(keyed.len()));
+        keys.shrink_to_fit();
+        starts.shrink_to_fit();
+        let mut values: Vec<V> = keyed.into_iter().map(|(_, value)| value).collect();
         values.shrink_to_fit();
-        Self { numbers, starts, values }
+        Self { keys, starts, values }
     }
 
     /// Returns the number of a key, if it has values.
     pub(super) fn number(&self, key: &K) -> Option<usize> {
-        self.numbers.get(key).map(|number| *number as usize)
+        self.keys.binary_search(key).ok()
     }
 
     /// Returns the places of the values of a key, by its number.
@@ -61,24 +60,19 @@ impl<K: Eq + Hash, V> Grouped<K, V> {
 
     /// Returns `true` if no key is left.
     pub(super) fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+        self.keys.is_empty()
     }
 
     /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Forgets the keys that are not selected. Their values stay.
-    pub(super) fn retain_keys(&mut self, mut selected: impl FnMut(&K) -> bool) {
-        self.numbers.retain(|key, _| selected(key));
+        self.keys.len()
     }
 
     /// Replaces each value by another one.
     pub(super) fn map<W>(self, to: impl FnMut(V) -> W) -> Grouped<K, W> {
         let mut values: Vec<W> = self.values.into_iter().map(to).collect();
         values.shrink_to_fit();
-        Grouped { numbers: self.numbers, starts: self.starts, values }
+        Grouped { keys: self.keys, starts: self.starts, values }
     }
 }
 
@@ -93,13 +87,11 @@ mod tests {
 
     #[test]
     fn each_key_has_its_values_in_order() {
-        let mut grouped = Grouped::new([('a', 3), ('b', 5), ('a', 1), ('c', 0)], |value| *value);
+        let grouped = Grouped::new([('a', 3), ('b', 5), ('a', 1), ('c', 0)], |value| *value);
         for (key, expected) in [('a', &[1, 3][..]), ('b', &[5]), ('c', &[0]), ('d', &[])] {
             assert_eq!(grouped.get(&key), expected, "{key}");
         }
         assert_eq!((grouped.len(), grouped.number(&'b'), grouped.places(1)), (3, Some(1), 2..3));
-        grouped.retain_keys(|key| *key != 'a');
-        assert_eq!((grouped.get(&'a'), grouped.get(&'c')), (&[][..], &[0][..]));
         assert_eq!(Grouped::<char, u8>::new([], |value| *value).get(&'a'), []);
     }
 }

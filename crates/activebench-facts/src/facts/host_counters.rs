@@ -49,7 +49,7 @@ fn growth(series: &Series, window: Window) -> Result<Growth, Gap> {
     let (Some((first_ns, first)), Some((last_ns, last))) =
         (before.checked_sub(1).map(|index| readings[index]), readings.get(after).copied())
     else {
-        return Err(gap("the readings do not cover the window"));
+        return Err(gap("the readings do not cover the pass"));
     };
     let mut inner = readings.iter().filter(|(at_ns, _)| window.contains(*at_ns)).map(|(_, value)| *value);
     let inside = inner.next().map_or(0, |start| inner.next_back().unwrap_or(start) - start);
@@ -107,7 +107,7 @@ impl OfPhase<'_> {
             Ok((growth, source)) => {
                 let fact = Fact::complete(Quantity::count(growth.around), Scope::Host, source);
                 match growth.inside == 0 && growth.around > 0 {
-                    true => fact.partial("they may have been swapped just before or after the window"),
+                    true => fact.partial("they may have been swapped just before or after the pass"),
                     false => fact,
                 }
             }
@@ -126,7 +126,7 @@ impl OfPhase<'_> {
         };
         let until = series.readings.iter().take_while(|(at_ns, _)| *at_ns <= self.window.start_ns);
         let Some(least) = until.map(|(_, bytes)| *bytes).min() else {
-            return Fact::missing("it was not read before the window", Scope::Host, &series.source);
+            return Fact::missing("it was not read before the pass", Scope::Host, &series.source);
         };
         let fact = |bytes| Fact::complete(Quantity::bytes(bytes), Scope::Host, &series.source);
         let start_ns = self.window.start_ns;
@@ -158,7 +158,7 @@ impl OfPhase<'_> {
         };
         let length = self.window.duration_ns() as f64;
         if length <= 0.0 {
-            return missing("the window has no length".to_owned(), source);
+            return missing("the pass does not have a measurable duration".to_owned(), source);
         }
         let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
         let complete = |value| Fact::complete(value, Scope::Host, source);
@@ -335,7 +335,7 @@ fn changes(series: &Series, window: Window) -> Fact {
     let before = readings.partition_point(|(at_ns, _)| *at_ns <= window.start_ns);
     let after = readings.partition_point(|(at_ns, _)| *at_ns < window.end_ns);
     let Some(first) = before.checked_sub(1).filter(|_| after < readings.len()) else {
-        let why = "the readings do not cover the window";
+        let why = "the readings do not cover the pass";
         return Fact::missing(why, Scope::Host, &series.source);
     };
     let sum = |pairs: &[(u64, u64)]| {
@@ -344,7 +344,7 @@ fn changes(series: &Series, window: Window) -> Fact {
     let around = sum(&readings[first..=after]);
     let inside = readings.get(before..after).map_or(0, sum);
     let fact = Fact::complete(Quantity::ns(around), Scope::Host, &series.source);
-    if inside == around { fact } else { fact.partial("it may have been just before or after the window") }
+    if inside == around { fact } else { fact.partial("it may have been just before or after the pass") }
 }
 
 /// Returns the largest fall from a reading inside the window to a later one. The readings just before and after the
@@ -358,7 +358,7 @@ fn frequency_drop(series: &Series, window: Window) -> Fact {
     };
     let levels = &series.readings[begin..end];
     if levels.len() < 2 {
-        return Fact::missing("it was read less than twice around the window", Scope::Host, &series.source);
+        return Fact::missing("it was read less than twice around the pass", Scope::Host, &series.source);
     }
     let mut highest = 0_u64;
     let mut drop = 0.0_f64;

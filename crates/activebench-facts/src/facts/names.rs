@@ -107,7 +107,7 @@ impl CallFamily for NameTally {
         }
         match &self.fifths[number] {
             Some(fifths) => fifths.add_facts(&FifthNames::NAMES, gap, Scope::Tree, CALLS_HOOK, facts),
-            None => FifthNames::NAMES.missing("the window is not known", Scope::Tree, CALLS_HOOK, facts),
+            None => FifthNames::NAMES.missing("the times of the pass are not known", Scope::Tree, CALLS_HOOK, facts),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How much of a phase's window the observation took: what the phase would have been without it.
 //!
-//! The kernel's account gives the run time of the programs around the window, with the caches as the benchmark leaves
+//! The kernel's account gives the run time of the programs around the pass, with the caches as the benchmark leaves
 //! them. It leaves out what calling a program costs, which a calibration before the run gives
 //! ([`Calibration`]), and says nothing of processes: the programs run at the calls of everybody. The recorded calls
 //! say which part is the tree's. The sampling clock's interrupts are counted in the window.
@@ -109,7 +109,7 @@ fn share(
     let around = times
         .between(start_ns, end_ns)
         .or_else(|| times.between(window.start_ns, window.end_ns))
-        .ok_or("the run time of the kernel programs was not measured in this window")?;
+        .ok_or("the run time of the kernel programs was not measured in this pass")?;
     let of_window = length_ns as f64 / around.at_ns.max(1) as f64;
     let stack_samples = stack_samples(coverage, facts)?;
     let interrupt_ns = match calibration.interrupt_ns {
@@ -156,7 +156,7 @@ fn stack_samples(coverage: &Coverage, facts: &Facts) -> Result<f64, String> {
     }
 }
 
-/// Returns what the programs took from the phase's threads. `around` is what ran around the window, `of_window` the
+/// Returns what the programs took from the phase's threads. `around` is what ran around the pass, `of_window` the
 /// window as a share of that time.
 fn taken(around: &ProgramReading, calibration: &Calibration, of_window: f64, done: Done) -> Taken {
     let whole_ns = |runs: Runs, coldness: f64| {

@@ -76,7 +76,7 @@ impl FifthNames {
 /// # Errors
 /// Returns the reason when there is no such time, or too little to divide.
 pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
-    let window = phase.window.ok_or("the phase has no window")?;
+    let window = phase.window.ok_or("the times of the pass are not known")?;
     let mut tasks: BTreeMap<(u32, &[u32]), Window> = BTreeMap::new();
     for part in phase.parts.iter().filter(|part| end_of(part) > part.start_ns) {
         let own = Window { start_ns: part.start_ns, end_ns: end_of(part) };

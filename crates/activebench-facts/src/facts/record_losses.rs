@@ -150,7 +150,7 @@ mod tests {
         let log = EventLog { cut: Some(cut), ..EventLog::default() };
         assert_eq!(Gap::of_log(&Coverage::default(), 0, RecordClass::Calls, u64::MAX), Gap::None);
         let coverage = Coverage { log: Some(log), ..Coverage::default() };
-        let partial = Gap::Partial("the event log was cut after 3.000 us: 7 calls records are only counted".to_owned());
+        let partial = Gap::Partial("the event log was cut after 3 µs: 7 calls records are only counted".to_owned());
         for (class, until_ns, expected) in [
             (RecordClass::Calls, 4_999, Gap::None),
             (RecordClass::Calls, 5_000, partial),

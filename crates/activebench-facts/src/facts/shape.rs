@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use activebench_model::call::{Call, FileId, Op};
+use activebench_model::call::{Call, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
 
@@ -15,59 +15,72 @@ const MOST_SIZES: usize = 1 << 16;
 
 /// Reads and writes of one phase.
 ///
-/// Memory: one [`Latencies`] per direction, about 60 bytes per distinct size (at most [`MOST_SIZES`])
-/// and about 100 bytes per stream.
+/// Memory: one [`Latencies`] per direction, about 60 bytes per distinct size (at most [`MOST_SIZES`]),
+/// and about 60 bytes per stream until the count ends.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     reads: Directed,
     writes: Directed,
     /// Latencies of discards; their sizes and order are not recorded.
     discards: Latencies,
-    /// Index of each stream by its key.
-    numbers: HashMap<StreamKey, usize>,
-    streams: Vec<Stream>,
-    /// Stream of the last call; the next call is mostly in the same one.
-    last: Option<(StreamKey, usize)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct StreamKey {
-    file: FileId,
-    tgid: u32,
-    tid: u32,
-    fd: i32,
-    is_write: bool,
 }
 
 #[derive(Debug, Default)]
 struct Directed {
     sizes: Sizes,
+    streams: Streams,
     order: Order,
     latencies: Latencies,
 }
 
+/// The streams of one direction.
+#[derive(Debug, Default)]
+struct Streams {
+    /// Index of each stream by its key.
+    numbers: HashMap<StreamKey, u32>,
+    streams: Vec<Stream>,
+    /// Stream of the last call; the next call is mostly in the same one.
+    last: Option<(StreamKey, u32)>,
+}
+
+/// 16 bytes: there may be a million streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct StreamKey {
+    /// Number of the file.
+    file: u32,
+    tgid: u32,
+    tid: u32,
+    fd: i32,
+}
+
+impl Streams {
+    /// Returns the stream of a call on a file.
+    fn of(&mut self, file: u32, call: &Call) -> &mut Stream {
+        let key = StreamKey { file, tgid: call.tgid, tid: call.tid, fd: call.fd };
+        let number = match self.last {
+            Some((last, number)) if last == key => number,
+            _ => *self.numbers.entry(key).or_insert_with(|| {
+                self.streams.push(Stream::default());
+                u32::try_from(self.streams.len() - 1).expect("fewer than 2^32 streams fit into memory")
+            }),
+        };
+        self.last = Some((key, number));
+        &mut self.streams[number as usize]
+    }
+}
+
 impl Shape {
-    /// Processes a data call inside the phase's window.
-    pub(super) fn feed(&mut self, file: FileId, call: &Call) {
+    /// Processes a data call inside the phase's window. `file` is the number of its file.
+    pub(super) fn feed(&mut self, file: u32, call: &Call) {
         if call.op == Op::Discard {
             if call.returned >= 0 {
                 self.discards.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
             }
             return;
         }
-        let is_write = call.op.is_write();
-        let key = StreamKey { file, tgid: call.tgid, tid: call.tid, fd: call.fd, is_write };
-        let number = match self.last {
-            Some((last, number)) if last == key => number,
-            _ => *self.numbers.entry(key).or_insert_with(|| {
-                self.streams.push(Stream::default());
-                self.streams.len() - 1
-            }),
-        };
-        self.last = Some((key, number));
-        let directed = if is_write { &mut self.writes } else { &mut self.reads };
+        let directed = if call.op.is_write() { &mut self.writes } else { &mut self.reads };
         directed.sizes.add(call.requested);
-        self.streams[number].feed(call, &mut directed.order);
+        directed.streams.of(file, call).feed(call, &mut directed.order);
         if call.returned >= 0 {
             directed.latencies.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
         }
@@ -224,8 +237,10 @@ impl Sizes {
 impl Shape {
     /// Ends the count; call it after the last call, before the facts.
     pub(super) fn close(&mut self) {
-        self.reads.sizes.close();
-        self.writes.sizes.close();
+        for directed in [&mut self.reads, &mut self.writes] {
+            directed.sizes.close();
+            directed.streams = Streams::default();
+        }
     }
 }
 

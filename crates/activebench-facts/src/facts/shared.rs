@@ -26,11 +26,14 @@ impl SharedBytes {
     /// Creates the counts for phases whose windows are resolved.
     pub(super) fn new(phases: &[Phase]) -> Self {
         let files = |phase: &Phase| phase.parts.iter().map(|part| part.file).collect::<HashSet<FileId>>();
-        let spans = phases.iter().enumerate().filter_map(|(number, phase)| {
-            let window = phase.window?;
-            Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
-        });
-        let mut by_file = KeyedSpans::new(spans.flatten());
+        let spans = || {
+            let of_phase = |(number, phase): (usize, &Phase)| {
+                let window = phase.window?;
+                Some(files(phase).into_iter().map(move |file| (file, (window.start_ns, window.end_ns, number))))
+            };
+            phases.iter().enumerate().filter_map(of_phase).flatten()
+        };
+        let by_file = KeyedSpans::new(spans());
         let mut moved = vec![None; phases.len()];
         let mut own = Vec::with_capacity(phases.len());
         let mut shared: HashSet<FileId> = HashSet::new();
@@ -51,7 +54,7 @@ impl SharedBytes {
             }
             own.push(if moved[number].is_some() { Calls::of(phase) } else { Calls::default() });
         }
-        by_file.retain_keys(|file| shared.contains(file));
+        let by_file = KeyedSpans::new(spans().filter(|(file, _)| shared.contains(file)));
         Self { by_file, own, windows: phases.iter().map(|phase| phase.window).collect(), moved }
     }
 }

@@ -1,7 +1,5 @@
 //! Finds the spans that overlap a time among thousands of spans.
 
-use std::hash::Hash;
-
 use super::grouped::Grouped;
 
 /// Numbered spans by key. 16 bytes each where they come in order.
@@ -9,14 +7,14 @@ use super::grouped::Grouped;
 pub(super) struct KeyedSpans<K> {
     spans: Grouped<K, (u64, u64)>,
     /// The spans' numbers; empty where each span's number is its place.
-    numbers: Vec<usize>,
+    numbers: Vec<u32>,
     /// Latest end of the spans of a key up to and including this one; empty where that is each span's own end.
     reach: Vec<u64>,
-    /// The key of the last look-up: hashing it again costs more than the rest of a look-up.
+    /// The key of the last look-up: finding it again costs more than the rest of a look-up.
     last: Option<(K, Option<usize>)>,
 }
 
-impl<K: Copy + Eq + Hash> KeyedSpans<K> {
+impl<K: Copy + Ord> KeyedSpans<K> {
     /// Creates the index of spans `(start, end, number)` with their keys, in any order.
     pub(super) fn new(spans: impl IntoIterator<Item = (K, (u64, u64, usize))>) -> Self {
         let spans = Grouped::new(spans, |span| *span);
@@ -32,11 +30,12 @@ impl<K: Copy + Eq + Hash> KeyedSpans<K> {
             }
         }
         let are_places = spans.values().iter().enumerate().all(|(place, (.., number))| *number == place);
-        let numbers = if are_places { Vec::new() } else { spans.values().iter().map(|(.., number)| *number).collect() };
+        let number = |(.., number): &(u64, u64, usize)| u32::try_from(*number).expect("fewer than 2^32 spans");
+        let numbers = if are_places { Vec::new() } else { spans.values().iter().map(number).collect() };
         Self { spans: spans.map(|(start, end, _)| (start, end)), numbers, reach, last: None }
     }
 
-    /// Returns the number of a key, if it has spans. Keys are numbered in the order in which they came.
+    /// Returns the number of a key, if it has spans. Keys are numbered in ascending order.
     pub(super) fn number(&self, key: &K) -> Option<usize> {
         self.spans.number(key)
     }
@@ -49,12 +48,6 @@ impl<K: Copy + Eq + Hash> KeyedSpans<K> {
     /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
-    }
-
-    /// Forgets the keys that are not selected. Their spans stay.
-    pub(super) fn retain_keys(&mut self, selected: impl FnMut(&K) -> bool) {
-        self.last = None;
-        self.spans.retain_keys(selected);
     }
 
     /// Returns the numbers of the spans of a key that share at least one point with `start..=end`.
@@ -80,7 +73,7 @@ impl<K: Copy + Eq + Hash> KeyedSpans<K> {
             .rev()
             .take_while(move |place| self.reach.get(*place).unwrap_or(&spans[*place].1) >= &start_ns)
             .filter(move |place| spans[*place].1 >= start_ns)
-            .map(|place| self.numbers.get(place).copied().unwrap_or(place))
+            .map(|place| self.numbers.get(place).map_or(place, |number| *number as usize))
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Readings(BTreeMap<u32, Vec<(u64, u64)>>);
 struct Stolen {
     steal_ns: u64,
     error_ns: u64,
-    /// CPUs whose readings do not cover the window.
+    /// CPUs whose readings do not cover the pass.
     unread: usize,
 }
 
@@ -59,7 +59,7 @@ impl Readings {
         let readable = processors > 0 && stolen.unread == 0 && coverage.steal_unread.is_none();
         let error = match readable {
             true => Fact::complete(Quantity::ns(stolen.error_ns), Scope::Host, SOURCE),
-            false => Fact::missing("the readings of the steal time do not cover the window", Scope::Host, SOURCE),
+            false => Fact::missing("the readings of the steal time do not cover the pass", Scope::Host, SOURCE),
         };
         let (time, share) = if processors == 0 || stolen.unread == processors {
             let why = coverage.steal_unread.as_deref().unwrap_or("this run has no readings of the steal time");
@@ -69,11 +69,11 @@ impl Readings {
             let complete = |quantity| Fact::complete(quantity, Scope::Host, SOURCE);
             let time = complete(Quantity::ns(stolen.steal_ns));
             let share = match capacity_ns {
-                0.0 => Fact::missing("the window has no length", Scope::Host, SOURCE),
+                0.0 => Fact::missing("the pass does not have a measurable duration", Scope::Host, SOURCE),
                 _ => complete(Quantity::ratio(stolen.steal_ns as f64 / capacity_ns)),
             };
             let short = if stolen.unread > 0 {
-                Some(format!("the readings of {} of {processors} CPUs do not cover the window", stolen.unread))
+                Some(format!("the readings of {} of {processors} CPUs do not cover the pass", stolen.unread))
             } else if stolen.error_ns as f64 > NEAR_ENOUGH * capacity_ns {
                 Some(format!("accurate to ± {}", Quantity::ns(stolen.error_ns)))
             } else {
@@ -141,7 +141,7 @@ mod tests {
         let none = facts(&[], &coverage, (0, 10));
         assert_eq!(none.0[&FactName::Steal].completeness, Completeness::Missing("no steal time".to_owned()));
         let part = facts(&[(0, 0, 0), (10, 0, 0), (0, 1, 0), (5, 1, 0)], &Coverage::default(), (0, 10));
-        let why = "the readings of 1 of 2 CPUs do not cover the window".to_owned();
+        let why = "the readings of 1 of 2 CPUs do not cover the pass".to_owned();
         assert_eq!(part.0[&FactName::Steal].completeness, Completeness::Partial(why));
         let short = facts(&[(0, 0, 0), (10, 0, 0)], &coverage, (0, 10));
         assert_eq!(short.0[&FactName::Steal].completeness, Completeness::Partial("no steal time".to_owned()));

@@ -207,6 +207,8 @@ impl<'a> Tally<'a> {
             tasks_of.push(first_task..tasks.len());
             touched_of.push(first_touched..touched.len());
         }
+        tasks.shrink_to_fit();
+        touched.shrink_to_fit();
         let threads = thread_spans(index, phases);
         let by_thread = spans_by_thread(&threads);
         let mut cpu = vec![PhaseCpu::default(); phases.len()];
@@ -249,7 +251,7 @@ impl<'a> Tally<'a> {
             if timed {
                 task.add(phase.direction, self.touched[touched].file_end, call);
                 plan.add_write(task, call);
-                self.shapes[place.phase()].feed(part.file, call);
+                self.shapes[place.phase()].feed(plan.touched, call);
                 if of_direction {
                     self.completions.request(place.phase(), call);
                 }
@@ -326,13 +328,14 @@ impl<'a> Tally<'a> {
         &self.tasks[self.tasks_of[phase].clone()]
     }
 
-    /// Returns the blocks that a phase touched; `None` when it is not divided into blocks.
-    pub(super) fn touched_by(&mut self, phase: usize) -> Option<TouchedBlocks> {
+    /// Takes the blocks that a phase touched; `None` when it is not divided into blocks.
+    pub(super) fn take_touched(&mut self, phase: usize) -> Option<TouchedBlocks> {
         let grid = self.blocks[phase].grid.flatten().filter(|_| !self.parts_of[phase].is_empty())?;
         let mut blocks = TouchedBlocks::default();
         for file in &mut self.touched[self.touched_of[phase].clone()] {
             let region = file.highest_end.saturating_sub(file.lowest);
-            let hits = file.hits.distribution();
+            // A phase may have a million files: each lets go of its blocks when they are counted.
+            let hits = std::mem::take(&mut file.hits).distribution();
             blocks.region_blocks += region.div_ceil(grid.block_bytes);
             blocks.bytes += hits.unique().saturating_mul(grid.block_bytes).min(region);
             blocks.hits.merge(&hits);

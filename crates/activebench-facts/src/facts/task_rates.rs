@@ -20,11 +20,11 @@ const KEPT: usize = 512;
 
 /// The tasks of every phase, updated with every call.
 ///
-/// Memory: at most 32 KiB per task, 8 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
+/// Memory: at most 32 KiB per task, 4 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
 pub(super) struct Paces {
     tasks: Vec<Task>,
     /// Index of each part's task in `tasks`.
-    task_of: Vec<usize>,
+    task_of: Vec<u32>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
     fifths: Vec<Result<Fifths, String>>,
@@ -53,7 +53,7 @@ impl Paces {
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
                 whole.end_ns = whole.end_ns.max(window.end_ns);
-                task_of.push(task);
+                task_of.push(u32::try_from(task).expect("fewer than 2^32 tasks fit into memory"));
             }
             if matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent) {
                 let each = Phase::MOST_FIRST_OFFSETS / of_phase.len().max(1);
@@ -61,6 +61,7 @@ impl Paces {
             }
             tasks_of.push(first..tasks.len());
         }
+        tasks.shrink_to_fit();
         let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
         Self { tasks, task_of, tasks_of, fifths }
     }
@@ -78,7 +79,7 @@ impl CallFamily for Paces {
             if call.start_ns > end_ns || !is_on(part, call) {
                 continue;
             }
-            let task = &mut self.tasks[self.task_of[number]];
+            let task = &mut self.tasks[self.task_of[number] as usize];
             // In a phase with requests of one size, requests of other sizes are in flight too.
             task.in_flight.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
             let counts = moves_data && is_of(phase.direction, call) && has_size(phase.call_bytes, call);

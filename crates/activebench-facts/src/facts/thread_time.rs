@@ -194,7 +194,7 @@ fn add_times(coverage: &Coverage, threads: &[ThreadCpu], unknown: usize, facts: 
         Gap::of(coverage, Hook::SysExit, RecordClass::Cpu).and(&Gap::of(coverage, Hook::Switch, RecordClass::Cpu));
     let gap = match (threads.len(), unknown) {
         (_, 0) => gap,
-        (0, _) => gap.and(&Gap::Missing("the totals of the threads are not known around the window".to_owned())),
+        (0, _) => gap.and(&Gap::Missing("the totals of the threads are not known around the pass".to_owned())),
         (known, _) => {
             gap.and_lost(Some(format!("the times of {unknown} of {} threads are not known", known + unknown)))
         }
@@ -305,7 +305,7 @@ fn add_samples(coverage: &Coverage, profile: &mut CpuProfile, facts: &mut Facts)
     let count = Quantity::count(profile.samples);
     facts.insert(FactName::StackSamples, gap.fact(count, Scope::Tree, SAMPLES_HOOK));
     let share = match profile.samples {
-        0 => gap.and(&Gap::Missing("no sample fell into the window".to_owned())).fact(count, Scope::Tree, SAMPLES_HOOK),
+        0 => gap.and(&Gap::Missing("no sample fell into the pass".to_owned())).fact(count, Scope::Tree, SAMPLES_HOOK),
         all => {
             let share = Quantity::ratio(profile.user_samples as f64 / all as f64);
             gap.fact(share, Scope::Tree, SAMPLES_HOOK)

@@ -115,10 +115,11 @@ impl<'a> Plan<'a> {
         };
         let end_ns = phase.parts.iter().map(last_ns).fold(window.end_ns, u64::max);
         let axis = Axis::around(Window { start_ns: window.start_ns, end_ns }, STEPS);
-        let mut files = Vec::new();
+        let mut files = HashSet::new();
+        let mut mapped = Vec::new();
         for part in &phase.parts {
-            if !files.contains(&part.file) {
-                files.push(part.file);
+            if files.insert(part.file) && mapped.len() < MOST_MAPS {
+                mapped.push(part.file);
             }
         }
         let map = |file: &FileId| OffsetMap {
@@ -141,8 +142,8 @@ impl<'a> Plan<'a> {
             phase,
             window,
             axis,
-            maps: files.iter().take(MOST_MAPS).map(map).collect(),
-            files: files.into_iter().collect(),
+            maps: mapped.iter().map(map).collect(),
+            files,
             read_bytes: nothing(),
             write_bytes: nothing(),
             calls: nothing(),

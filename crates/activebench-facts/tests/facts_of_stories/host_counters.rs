@@ -92,13 +92,13 @@ fn counters_are_laid_against_the_window() {
     let beside = of(&[(5_000, 7), (12_000, 10), (25_000, 10)], &[(0, 0), (20_000, 8_000)]);
     let expected = [
         (SwappedPages, Is::Part(3.0, "just before or after")),
-        (MemoryStall, Is::Part(4_000.0, "between 0 ns and 8.000 us")),
+        (MemoryStall, Is::Part(4_000.0, "between 0 ns and 8 µs")),
         (MemoryStallShare, Is::Part(0.4, "between")),
         (MemoryStallError, count(4_000)),
     ];
     check_one("beside", beside, &expected);
     let short = of(&[(12_000, 7), (25_000, 7)], &[(5_000, 9), (15_000, 9)]);
-    let why = "do not cover the window";
+    let why = "do not cover the pass";
     check_one("short", short, &[(SwappedPages, Is::Missing(why)), (MemoryStall, Is::Missing(why))]);
 }
 

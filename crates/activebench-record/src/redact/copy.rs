@@ -129,6 +129,11 @@ impl Redactor {
             .into_iter()
             .map(|file| ToolFile { name: self.cut_text(&file.name, NAME_BYTES), bytes: self.bytes(&file.bytes) });
         writer.write_tool_files(&files.collect::<Vec<_>>())?;
+        for measurement in &from.manifest().measurements {
+            let mut output = from.measured_output(measurement.number)?;
+            (output.stdout, output.stderr) = (self.bytes(&output.stdout), self.bytes(&output.stderr));
+            writer.write_measured_output(measurement.number, &output)?;
+        }
         if from.manifest().sha256.contains_key(STACKS) {
             writer.write_json(STACKS, &self.json::<Stacks>(&from.stacks()?, STACKS)?)?;
         }

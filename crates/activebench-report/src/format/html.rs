@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::{Format, Rendering};
 use crate::Style;
-use crate::document::{Block, Content, Line, Room, Shown};
+use crate::document::{Block, Content, Line, Room, Section, Shown};
 use crate::escape::terminal as shown;
-use crate::html::{page, part, prose, table, visible};
+use crate::html::{fold, page, part, prose, table, visible};
 use crate::page::Tone;
 
 /// Format `html`.
@@ -26,29 +26,27 @@ fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Resu
 
 fn render(document: &dyn Shown, _style: Style) -> String {
     let Content { title, head, sections, version } = &document.content(Room::Page);
-    let name = format!("{}: {title}", head.words);
+    let name = if head.words == *title { title.clone() } else { format!("{}: {title}", head.words) };
     let first = sections.first().filter(|section| section.title.is_empty());
     let header = html! {
         h1 { (toned(head)) @if head.words != *title { " " (shown(title)) } }
-        @if !head.rest.is_empty() { p.why { (shown(&head.rest)) } }
+        @if !head.rest.is_empty() { p.why { (prose(&head.rest)) } }
         @if let Some(first) = first { (pieces(&first.blocks)) }
     };
-    let titled = || sections.iter().filter(|section| !section.title.is_empty());
+    // A section without content is left out.
+    let titled: Vec<(&Section, Markup)> = sections
+        .iter()
+        .filter(|section| !section.title.is_empty())
+        .map(|section| (section, pieces(&section.blocks)))
+        .filter(|(_, content)| !content.0.is_empty())
+        .collect();
     let contents = html! {
-        ol {
-            @for section in titled() {
-                li {
-                    a href={ "#" (slug(&section.title)) } { (shown(&section.title)) }
-                    @if !section.places.is_empty() {
-                        ol { @for (id, title) in &section.places { li { a href={ "#" (id) } { (shown(title)) } } } }
-                    }
-                }
-            }
-        }
+        ol { @for (section, _) in &titled { li { a href={ "#" (slug(&section.title)) } { (shown(&section.title)) } } } }
     };
     let main = html! {
-        @for section in titled() {
-            (part(&slug(&section.title), &shown(&section.title), pieces(&section.blocks)))
+        @for (section, content) in &titled {
+            @let (id, title) = (slug(&section.title), shown(&section.title));
+            @if section.is_folded { (fold(&id, &title, content)) } @else { (part(&id, &title, content)) }
         }
     };
     visible(&page(&shown(&name), header, contents, main, version).into_string())
@@ -91,19 +89,21 @@ fn piece(block: &Block) -> Markup {
         Block::Paragraph(text) => html! { p { (prose(text)) } },
         Block::Notice(text) => html! { p.notice.doubtful { b { "Note: " } (prose(text)) } },
         Block::Alert(line) => html! {
-            p.notice.(class(line.tone).unwrap_or("doubtful")) { b { (shown(&line.words)) ": " } (shown(&line.rest)) }
+            p.notice.(class(line.tone).unwrap_or("doubtful")) { b { (shown(&line.words)) ": " } (prose(&line.rest)) }
         },
-        Block::Remark(text) => html! { p.remark { (shown(text)) } },
+        Block::Remark(text) => html! { p.remark { (prose(text)) } },
         Block::Together(blocks) => pieces(blocks),
         Block::Advice(text) => html! { p.advice { b { "What to do: " } (prose(text)) } },
-        Block::Heading(line) => html! { h3 { (shown(&line.words)) (shown(&line.rest)) } },
-        Block::Lines(lines) => html! { ol { @for line in lines { li { (toned(line)) " " (shown(&line.rest)) } } } },
-        Block::State(line) => html! { p { (toned(line)) " " (shown(&line.rest)) } },
+        Block::Heading(line) => html! { h3 { (shown(&line.words)) (prose(&line.rest)) } },
+        Block::Lines(lines) => html! { ol { @for line in lines { li { (toned(line)) " " (prose(&line.rest)) } } } },
+        Block::State(line) => html! { p { (toned(line)) " " (prose(&line.rest)) } },
+        Block::List { items, .. } if items.is_empty() => html! {},
         Block::List { items, .. } => html! { ul { @for item in items { li { (prose(item)) } } } },
+        Block::Facts(facts) if facts.is_empty() => html! {},
         Block::Facts(facts) => html! {
             ul {
                 @for (label, text) in facts {
-                    li { @if !label.is_empty() { b { (label) ": " } } (shown(text)) }
+                    li { @if !label.is_empty() { b { (label) ": " } } (prose(text)) }
                 }
             }
         },

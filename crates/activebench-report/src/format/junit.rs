@@ -1,6 +1,7 @@
 //! JUnit XML, for the test view of a CI system.
 //!
-//! One suite per run: a case for the run's verdict, one per claim and one per finding. The suite passes exactly when
+//! One suite per run: a case for the run's verdict, one for its target, one per claim, and one per detector that found
+//! something about the run as a whole. `junit-full` has a case for every detector. The suite passes exactly when
 //! activebench exits with 0. A violation of `--fail-on` is a failure. An inconclusive or failed run is an error in the
 //! case of the run. An undecided check is skipped with its reason.
 //!
@@ -16,6 +17,7 @@ use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
+use activebench_model::target::JudgedTarget;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -34,16 +36,34 @@ pub(crate) static FORMAT: Format = Format {
     extension: "junit.xml",
     is_unasked: false,
     shows_timelines: false,
-    rendering: Rendering::OfRuns(write),
+    rendering: Rendering::OfRuns(|run, to| write(run, Cases::OfFigures, to)),
 };
 
-fn write(run: &JudgedRun, to: &mut dyn io::Write) -> io::Result<()> {
+/// Format `junit-full`.
+pub(crate) static FULL: Format = Format {
+    name: "junit-full",
+    extension: "full.junit.xml",
+    is_unasked: false,
+    shows_timelines: false,
+    rendering: Rendering::OfRuns(|run, to| write(run, Cases::OfDetectors, to)),
+};
+
+/// What has a case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cases {
+    /// The verdict, the target and the figures. Findings are in the cases of the figures.
+    OfFigures,
+    /// Every outcome of every detector too.
+    OfDetectors,
+}
+
+fn write(run: &JudgedRun, cases: Cases, to: &mut dyn io::Write) -> io::Result<()> {
     let mut report = Report::new("activebench");
-    report.add_test_suite(suite(run));
+    report.add_test_suite(suite(run, cases));
     report.serialize(to).map_err(io::Error::other)
 }
 
-fn suite(run: &JudgedRun) -> TestSuite {
+fn suite(run: &JudgedRun, wanted: Cases) -> TestSuite {
     let manifest = &run.manifest;
     let mut suite = TestSuite::new("activebench");
     // Parsed from text, because the name of the timestamp's type is not available here.
@@ -62,14 +82,18 @@ fn suite(run: &JudgedRun) -> TestSuite {
     }
     let tool = tool(run);
     let judged: HashMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
-    let mut cases = Cases { suite, seen: HashMap::new() };
+    let mut cases = Suite { suite, seen: HashMap::new() };
     cases.add(format!("run/{tool}"), "verdict".to_owned(), case_of_run(run));
+    if let Some(target) = &run.target {
+        cases.add(format!("run/{tool}"), "target".to_owned(), case_of_target(target));
+    }
     for claim in &run.parsed.claims {
         let name = format!("{} ({})", metric(claim.metric), claim.subject.as_str());
         let case = case_of_claim(run, claim, judged.get(claim.id.as_str()).copied());
         cases.add(format!("{}/{tool}", claim.phase), name, case);
     }
-    for finding in &run.findings {
+    let has_case = |finding: &&Finding| wanted == Cases::OfDetectors || stands_alone(run, finding);
+    for finding in run.findings.iter().filter(has_case) {
         let phase = finding.phase.as_deref().unwrap_or("run");
         let name = format!("{} {}", finding.code, finding.name);
         cases.add(format!("{phase}/{tool}/{}", finding.code), name, case_of_finding(run, finding));
@@ -82,14 +106,22 @@ fn tool(run: &JudgedRun) -> &str {
     if run.parsed.tool.is_empty() { run.manifest.command.program() } else { &run.parsed.tool }
 }
 
+/// Returns `true` for a violation that no case of a figure shows.
+fn stands_alone(run: &JudgedRun, finding: &Finding) -> bool {
+    let is_shown = || {
+        run.judged.iter().any(|judged| judged.verdict().is_contradicted() && judged.findings.contains(&finding.code))
+    };
+    finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note) && !is_shown()
+}
+
 /// The suite with its cases so far. Consumers merge two cases of one name, so the second gets a number.
-struct Cases {
+struct Suite {
     suite: TestSuite,
     /// How often each name was used, by class and name.
     seen: HashMap<Box<str>, HashMap<Box<str>, u32>>,
 }
 
-impl Cases {
+impl Suite {
     fn add(&mut self, classname: String, name: String, case: Case) {
         let (classname, name) = (escape::xml(&classname), escape::xml(&name));
         let times = self.seen.entry(classname.as_str().into()).or_default().entry(name.as_str().into()).or_default();
@@ -124,6 +156,15 @@ impl Case {
     fn saying(self, said: Vec<String>) -> Self {
         Self { said, ..self }
     }
+}
+
+fn case_of_target(target: &JudgedTarget) -> Case {
+    let status = match target.met {
+        Some(true) => TestCaseStatus::success(),
+        Some(false) => not_passed(NonSuccessKind::Failure, "target", &target.sentence, &[&target.text]),
+        None => not_passed(NonSuccessKind::Error, "target", &target.sentence, &[&target.text]),
+    };
+    Case::of(status).saying(vec![target.text.clone()])
 }
 
 fn not_passed(kind: NonSuccessKind, kind_of: &str, message: &str, details: &[&str]) -> TestCaseStatus {

@@ -3,9 +3,14 @@
 use std::io;
 
 use super::{Format, Rendering};
-use crate::Style;
-use crate::document::{Block, Dispensable, Room, Shown, Table};
-use crate::page::{Page, Tone};
+use textwrap::core::display_width;
+
+use crate::document::{Block, Content, Dispensable, Glance, Room, Shown, Table};
+use crate::page::{LEAST_WIDTH, Page, Tone};
+use crate::{Detail, Style};
+
+/// Width of an answer in columns if the output has none.
+const GLANCE_WIDTH: u16 = 80;
 
 /// Format `text`.
 pub(crate) static FORMAT: Format = Format {
@@ -21,7 +26,31 @@ fn write(document: &dyn Shown, style: Style, to: &mut dyn io::Write) -> io::Resu
 }
 
 fn render(document: &dyn Shown, style: Style) -> String {
-    let content = document.content(Room::Screen);
+    if style.detail == Detail::Long {
+        return laid_out(&document.content(Room::Screen), style);
+    }
+    let columns = style.width.unwrap_or(GLANCE_WIDTH).max(LEAST_WIDTH);
+    let style = Style { width: Some(columns), ..style };
+    let mut text = String::new();
+    for tightness in 0..=Glance::TIGHTEST {
+        let room = Room::Glance(Glance { columns: columns.into(), tightness });
+        text = laid_out(&document.content(room), style);
+        let lines = |line: &str| display_width(line).div_ceil(columns.into()).max(1);
+        if strip(&text).lines().map(lines).sum::<usize>() <= Glance::LINES {
+            break;
+        }
+    }
+    text
+}
+
+/// Returns the text without colours, to count its lines.
+fn strip(text: &str) -> String {
+    let mut pieces = text.split('\x1b');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |plain, piece| plain + piece.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+fn laid_out(content: &Content, style: Style) -> String {
     let mut page = Page::new(style);
     let head = &content.head;
     page.headed(&head.words, head.tone, &format!("  {}", head.rest));

@@ -91,6 +91,13 @@ impl<'a> Names<'a> {
         format!("{} of {}", self.named(figure), self.group(figure))
     }
 
+    /// Name of a figure of several members: `write throughput`.
+    pub(crate) fn of_batch(&self, batch: &Batch) -> String {
+        let first = batch.members.first().and_then(|member| self.by_id(&member.figure));
+        let metric = first.map_or_else(|| metric(batch.metric).to_owned(), |figure| self.metric(figure));
+        format!("{} {metric}", clipped(&batch.phase, NAME_SHOWN))
+    }
+
     fn by_id(&self, id: &str) -> Option<&'a Followed> {
         self.0.get(id).map(|named| named.figure)
     }
@@ -236,7 +243,10 @@ pub(crate) fn extent(history: &History) -> String {
         FigureKind::Claimed => "claimed figures, whether they hold or not",
     };
     let dates = match (history.runs.first(), history.runs.last()) {
-        (Some(first), Some(last)) => format!(", {} to {}", date(first.started_unix_s), date(last.started_unix_s)),
+        (Some(first), Some(last)) => match (date(first.started_unix_s), date(last.started_unix_s)) {
+            (first, last) if first == last => format!(", {first}"),
+            (first, last) => format!(", {first} to {last}"),
+        },
         _ => String::new(),
     };
     format!("{}{dates}; {kind} by {}", count(history.runs.len(), "run"), history.by.as_str())
@@ -378,7 +388,8 @@ fn percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
 }
 
-fn limit(gate: &Gate, history: &History, names: &Names<'_>) -> String {
+/// The result of the gate.
+pub(super) fn limit(gate: &Gate, history: &History, names: &Names<'_>) -> String {
     let named = |ids: &[String]| -> String {
         let figures = ids.iter().filter_map(|id| names.by_id(id));
         list(&figures.map(|figure| names.of_group(figure)).collect::<Vec<_>>(), FIGURES_NAMED)
@@ -427,11 +438,9 @@ pub(crate) fn batches(history: &History, names: &Names<'_>, most: usize) -> (Vec
 }
 
 fn batch(batch: &Batch, names: &Names<'_>) -> SideBySide {
-    let first = batch.members.first().and_then(|member| names.by_id(&member.figure));
     let head = format!(
-        "{} {}, {}; {}",
-        clipped(&batch.phase, NAME_SHOWN),
-        first.map_or_else(|| metric(batch.metric).to_owned(), |figure| names.metric(figure)),
+        "{}, {}; {}",
+        names.of_batch(batch),
         count(batch.members.len(), "member"),
         clipped(&batch.load, NAME_SHOWN)
     );

@@ -11,17 +11,12 @@ use plotters::chart::{ChartBuilder, LabelAreaPosition};
 use plotters::coord::combinators::IntoLogRange;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::drawing::IntoDrawingArea;
-use plotters::element::{PathElement, Polygon, Rectangle};
+use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont};
 
 use super::svg::{Ink, Svg};
 
-/// Width of the labels of the vertical axis.
-const LEFT: u32 = 58;
-/// Width of the plot itself: a whole number of units for each of the 120 steps of a time series.
-const PLOT: u32 = 600;
-/// Width for half of the last label.
-const RIGHT: u32 = 34;
 /// Height above the plot.
 const TOP: u32 = 8;
 /// Height of the labels of the horizontal axis.
@@ -29,8 +24,40 @@ const BOTTOM: u32 = 24;
 /// Size of a label, used by the library for the layout. The style sheet sets the displayed size.
 const LABEL_SIZE: f64 = 13.0;
 
+/// Distance of words from their place.
+const WORDS_APART: i32 = 6;
+/// Radius of a round mark.
+const DOT: i32 = 4;
 /// Smallest length of a range, relative to its ends. A shorter range has no room for labels.
 const LEAST_SPAN: f64 = 1e-9;
+
+/// Size of the plot itself, and of the labels beside it, in the units of the drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Width of the labels of the vertical axis.
+    left: u32,
+    /// Width of the plot: a whole number of units for each of the 120 steps of a time series.
+    plot: u32,
+    /// Width for half of the last label.
+    right: u32,
+    height: u32,
+}
+
+impl Size {
+    /// A chart that takes the width of its column.
+    pub(super) fn wide(height: u32) -> Self {
+        Self { left: 58, plot: 600, right: 34, height }
+    }
+
+    /// A chart of which two stand side by side.
+    pub(super) fn small(height: u32) -> Self {
+        Self { left: 56, plot: 240, right: 24, height }
+    }
+
+    fn is_small(self) -> bool {
+        self.plot < 300
+    }
+}
 
 /// Mapping of values to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +83,10 @@ pub(super) enum Shape {
     Line(Ink, Vec<(f64, f64)>),
     /// Boxes, given by two corners each.
     Boxes(Ink, Vec<[(f64, f64); 2]>),
+    /// Round marks.
+    Dots(Ink, Vec<(f64, f64)>),
+    /// Words beside a place: to its right, or to its left where there is no room.
+    Words((f64, f64), String),
 }
 
 /// A chart before it is drawn.
@@ -66,8 +97,7 @@ pub(super) struct Chart<'a> {
     pub(super) name: &'a str,
     /// Content of the chart in one sentence.
     pub(super) says: &'a str,
-    /// Height of the plot itself.
-    pub(super) height: u32,
+    pub(super) size: Size,
     pub(super) x: Axis<'a>,
     pub(super) y: Axis<'a>,
     pub(super) shapes: Vec<Shape>,
@@ -79,7 +109,8 @@ impl Chart<'_> {
         if let Err(why) = self.check() {
             return html! { p { "No chart: " (why) "." } };
         }
-        let size = (LEFT + PLOT + RIGHT, TOP + self.height + BOTTOM);
+        let Size { left, plot, right, height } = self.size;
+        let size = (left + plot + right, TOP + height + BOTTOM);
         let mut drawing = String::new();
         let drawn = match (self.x.scale, self.y.scale) {
             (Scale::Linear, Scale::Linear) => {
@@ -100,7 +131,7 @@ impl Chart<'_> {
         }
         let (title, description) = (format!("{}-t", self.id), format!("{}-d", self.id));
         html! {
-            svg.chart id=(self.id) role="img" viewBox={ "0 0 " (size.0) " " (size.1) }
+            svg.chart.small[self.size.is_small()] id=(self.id) role="img" viewBox={ "0 0 " (size.0) " " (size.1) }
                 aria-labelledby=(title) aria-describedby=(description) {
                 title id=(title) { (self.name) }
                 desc id=(description) { (self.says) }
@@ -143,8 +174,8 @@ impl Chart<'_> {
         let area = Svg::new(out, size).into_drawing_area();
         let mut chart = ChartBuilder::on(&area)
             .margin_top(TOP)
-            .margin_right(RIGHT)
-            .set_label_area_size(LabelAreaPosition::Left, LEFT)
+            .margin_right(self.size.right)
+            .set_label_area_size(LabelAreaPosition::Left, self.size.left)
             .set_label_area_size(LabelAreaPosition::Bottom, BOTTOM)
             .build_cartesian_2d(x, y)
             .map_err(said)?;
@@ -168,7 +199,19 @@ impl Chart<'_> {
             .draw()
             .map_err(said)?;
         for shape in self.shapes.iter().filter(|shape| !is_below(shape)) {
-            draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
+            if let Shape::Words(place, words) = shape {
+                let place = self.inside(*place);
+                let (x, y) = chart.backend_coord(&place);
+                let (start, end) = (self.size.left as i32, (self.size.left + self.size.plot) as i32);
+                let is_left = x > (start + end) / 2;
+                let h_pos = if is_left { HPos::Right } else { HPos::Left };
+                let style = ("sans-serif", LABEL_SIZE).into_font().color(&Ink::Note.colour());
+                let style = style.pos(Pos::new(h_pos, VPos::Center));
+                let beside = if is_left { x - WORDS_APART } else { x + WORDS_APART };
+                area.draw(&Text::new(words.as_str(), (beside, y), style)).map_err(said)?;
+            } else {
+                draw_shape(&mut chart, shape, |point| self.inside(point)).map_err(said)?;
+            }
         }
         area.present().map_err(said)
     }
@@ -191,6 +234,11 @@ where
         Shape::Line(ink, points) => {
             chart.draw_series([PathElement::new(all(points), ink.colour())])?;
         }
+        Shape::Dots(ink, places) => {
+            chart.draw_series(all(places).into_iter().map(|at| Circle::new(at, DOT, ink.colour().filled())))?;
+        }
+        // Words are drawn outside of the coordinates.
+        Shape::Words(..) => {}
         Shape::Boxes(ink, boxes) => {
             chart
                 .draw_series(boxes.iter().map(|corners| Rectangle::new(corners.map(&inside), ink.colour().filled())))?;

@@ -6,6 +6,7 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 use maud::{Markup, html};
 
 use super::findings::Anchors;
+use super::prose::prose;
 use super::quotes::Quotes;
 use crate::claims::{self, Row, SCREEN_ROWS};
 use crate::escape::terminal as shown;
@@ -76,7 +77,7 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
             }
         }
         @for remark in claims::remarks(run) {
-            @if !SAID_IN_THE_TABLE.iter().any(|said| remark.starts_with(said)) { p.remark { (shown(&remark)) } }
+            @if !SAID_IN_THE_TABLE.iter().any(|said| remark.starts_with(said)) { p.remark { (prose(&remark)) } }
         }
     }
 }
@@ -99,12 +100,12 @@ fn row(heads: &[&'static str], claim: &Shown<'_>, anchors: &Anchors) -> Markup {
                     },
                     "honest" => td role="cell" data-label=(head) class="figure" {
                         (shown(cell))
-                        @if let Some(why) = honest(claim.judged) { " " small { (shown(why)) } }
+                        @if let Some(why) = honest(claim.judged) { " " small { (prose(why)) } }
                     },
                     _ => td role="cell" data-label=(head) class=(class(head)) { (shown(cell)) },
                 }
             }
-            td role="cell" data-label="measured" class="words" { (shown(&claim.measured)) }
+            td role="cell" data-label="measured" class="words" { (prose(&claim.measured)) }
             td role="cell" data-label="findings" class="codes" { span { (anchors.links(&claim.row.codes)) } }
         }
     }
@@ -119,7 +120,7 @@ fn class(head: &str) -> &'static str {
 }
 
 /// The verdict as a coloured word.
-fn verdict(verdict: Option<ClaimVerdict>, word: &str) -> Markup {
+pub(super) fn verdict(verdict: Option<ClaimVerdict>, word: &str) -> Markup {
     let tone = match verdict {
         Some(ClaimVerdict::Confirmed) => "good",
         Some(ClaimVerdict::Misleading | ClaimVerdict::Refuted) => "bad",

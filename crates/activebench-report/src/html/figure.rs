@@ -13,18 +13,23 @@ pub(super) enum Swatch {
     Area(Ink),
     /// As a box.
     Box(Ink),
+    /// As a dot.
+    Dot(Ink),
 }
 
 impl Render for Swatch {
     fn render(&self) -> Markup {
+        const BOX: &str = "M0 0h24v12h-24z";
+        const DOT: &str = "M8 6a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z";
         let (fill, line) = match self {
             Swatch::Line(ink) => (None, Some((ink, "M0 6h24"))),
-            Swatch::Area(ink) => (Some(ink), Some((ink, "M0 1h24"))),
-            Swatch::Box(ink) => (Some(ink), None),
+            Swatch::Area(ink) => (Some((ink, BOX)), Some((ink, "M0 1h24"))),
+            Swatch::Box(ink) => (Some((ink, BOX)), None),
+            Swatch::Dot(ink) => (Some((ink, DOT)), None),
         };
         html! {
             svg.swatch viewBox="0 0 24 12" aria-hidden="true" {
-                @if let Some(ink) = fill { path class={ "f " (ink.class()) } d="M0 0h24v12h-24z" {} }
+                @if let Some((ink, area)) = fill { path class={ "f " (ink.class()) } d=(area) {} }
                 @if let Some((ink, line)) = line { path class={ "l " (ink.class()) } d=(line) {} }
             }
         }

@@ -5,7 +5,7 @@ use activebench_model::timeline::{LatencyBucket, LatencyHistogram, LatencyOf, Ti
 use activebench_model::units::{Quantity, Unit};
 use maud::{Markup, html};
 
-use super::chart::{Axis, Chart, Scale, Shape};
+use super::chart::{Axis, Chart, Scale, Shape, Size};
 use super::figure::figure;
 use super::svg::Ink;
 use super::timeline::lack;
@@ -68,7 +68,7 @@ fn draw(id: &str, phase: &str, histogram: &LatencyHistogram, first: f64, last: f
         id: &chart_id,
         name: &full_name,
         says: &says,
-        height: HEIGHT,
+        size: Size::wide(HEIGHT),
         x: Axis { range: first..last, scale: Scale::Log, labels: 9, label: &label },
         y: Axis { range: LEAST..top, scale: Scale::Log, labels: 4, label: &count },
         shapes: vec![Shape::Boxes(ink, filled.iter().map(bar).collect())],
@@ -79,7 +79,7 @@ fn draw(id: &str, phase: &str, histogram: &LatencyHistogram, first: f64, last: f
         @if filled.len() <= ROWS {
             details.figures {
                 summary { (name) " in figures" }
-                table {
+                div.wide tabindex="0" role="region" aria-label=(full_name) { table {
                     thead { tr { th scope="col" { "from" } th scope="col" { "below" } th scope="col" { (noun) } } }
                     tbody {
                         @for bucket in &filled {
@@ -90,7 +90,7 @@ fn draw(id: &str, phase: &str, histogram: &LatencyHistogram, first: f64, last: f
                             }
                         }
                     }
-                }
+                } }
             }
         }
     }

@@ -4,7 +4,7 @@ use activebench_model::timeline::{OffsetMap, Timeline};
 use activebench_model::units::{Quantity, Unit};
 use maud::{Markup, html};
 
-use super::chart::{Axis, Chart, Scale, Shape};
+use super::chart::{Axis, Chart, Scale, Shape, Size};
 use super::figure::{Swatch, figure};
 use super::svg::Ink;
 use super::timeline::TimeAxis;
@@ -69,7 +69,7 @@ fn draw(id: &str, phase: &str, map: &OffsetMap, axis: &TimeAxis<'_>) -> Markup {
         id,
         name: &name,
         says: &says,
-        height: rows.saturating_mul(ROW_HEIGHT).clamp(LEAST_HEIGHT, 200),
+        size: Size::wide(rows.saturating_mul(ROW_HEIGHT).clamp(LEAST_HEIGHT, 200)),
         x: axis.axis(),
         y: Axis { range: 0.0..end / unit.size, scale: Scale::Linear, labels: 4, label: &plain },
         shapes,

@@ -25,6 +25,24 @@ const FACTS: usize = 12;
 /// Maximum lines of phases without charts; the rest is counted.
 const LINES: usize = 200;
 
+/// A phase whose charts are drawn.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'run> {
+    /// Its place in the run, from 0.
+    pub(super) index: usize,
+    pub(super) phase: &'run Phase,
+    pub(super) timeline: &'run Timeline,
+}
+
+/// Anchors of a phase, and its name.
+pub(super) struct PhaseAnchors<'run> {
+    /// Its charts; `None` if they are not drawn.
+    pub(super) charts: Option<String>,
+    /// Its facts; `None` if they are not listed.
+    pub(super) facts: Option<String>,
+    pub(super) name: &'run str,
+}
+
 /// The phases of a run, and the selection that is drawn.
 pub(super) struct Phases<'run> {
     run: &'run JudgedRun,
@@ -34,6 +52,8 @@ pub(super) struct Phases<'run> {
     /// Facts by the name of the phase.
     facts: BTreeMap<String, Vec<[String; 3]>>,
     times: Vec<String>,
+    /// The highest severity of the findings on a phase, by its id.
+    severities: HashMap<&'run str, Severity>,
 }
 
 impl<'run> Phases<'run> {
@@ -61,24 +81,48 @@ impl<'run> Phases<'run> {
             all: all.map(|(index, phase)| (phase, timeline(phase).filter(|_| is_drawn(index)))).collect(),
             facts,
             times: cpu_time::lines(run, usize::MAX),
+            severities,
         }
     }
 
-    fn drawn(&self) -> impl Iterator<Item = (usize, &'run Phase, &'run Timeline)> {
-        self.all.iter().enumerate().filter_map(|(index, (phase, timeline))| Some((index, *phase, (*timeline)?)))
+    /// Returns the phases whose charts are drawn, in the order of the run.
+    pub(super) fn drawn(&self) -> impl Iterator<Item = Place<'run>> {
+        let places = self.all.iter().enumerate();
+        places.filter_map(|(index, (phase, timeline))| Some(Place { index, phase, timeline: (*timeline)? }))
     }
 
-    fn id(index: usize) -> String {
+    /// Returns the id of the charts of a phase.
+    pub(super) fn id(index: usize) -> String {
         format!("phase-{}", index + 1)
     }
 
-    fn name(&self, phase: &'run Phase) -> String {
+    /// Returns the name of a phase, escaped.
+    pub(super) fn name(&self, phase: &'run Phase) -> String {
         shown(self.names.get(&phase.id))
     }
 
-    /// Returns identifier and name of the phases that have a section.
-    pub(super) fn places(&self) -> Vec<(String, String)> {
-        self.drawn().map(|(index, phase, _)| (Self::id(index), self.names.get(&phase.id).to_owned())).collect()
+    /// Returns the highest severity of the findings on a phase; `None` without one.
+    pub(super) fn severity(&self, phase: &Phase) -> Option<Severity> {
+        self.severities.get(phase.id.as_str()).copied()
+    }
+
+    /// Returns the sentence about the bottleneck of a phase, without its full stop; `None` where it was not looked for.
+    pub(super) fn limit(&self, phase: &Phase) -> Option<&'run str> {
+        let limiter = self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
+        limiter.map(|limiter| limiter.sentence.trim_end_matches('.'))
+    }
+
+    /// Returns where a phase is on the page; `None` for a phase that is not in the run.
+    pub(super) fn anchors(&self, id: &str) -> Option<PhaseAnchors<'run>> {
+        let index = self.all.iter().position(|(phase, _)| phase.id == id)?;
+        let (phase, timeline) = self.all[index];
+        let name = self.names.get(&phase.id);
+        let is_listed = timeline.is_some() && self.facts.contains_key(name);
+        Some(PhaseAnchors {
+            charts: timeline.map(|_| Self::id(index)),
+            facts: is_listed.then(|| format!("{}-facts", Self::id(index))),
+            name,
+        })
     }
 
     /// Renders all phases.
@@ -87,21 +131,21 @@ impl<'run> Phases<'run> {
             self.all.iter().filter(|(_, timeline)| timeline.is_none()).map(|(phase, _)| *phase).collect();
         html! {
             @if self.all.is_empty() { p { "No phase was found." } }
-            @for (index, phase, timeline) in self.drawn() { (self.phase(index, phase, timeline)) }
+            @for place in self.drawn() { (self.phase(place)) }
             @if !others.is_empty() { (self.others(&others)) }
-            (self.fact_table("the whole run", "Facts of the whole run"))
+            (self.fact_table("the whole run", "Facts of the whole run", "run-facts"))
         }
     }
 
-    fn phase(&self, index: usize, phase: &'run Phase, timeline: &'run Timeline) -> Markup {
+    fn phase(&self, Place { index, phase, timeline }: Place<'run>) -> Markup {
         let id = Self::id(index);
         let name = self.name(phase);
         let axis = TimeAxis::new(timeline, phase.window);
         html! {
             section.phase id=(id) aria-labelledby={ (id) "-h" } {
                 h3 id={ (id) "-h" } { (name) }
-                p { (shown(&about(phase))) }
-                @if let Some(why) = &phase.incomplete { p.notice { b { "Not as the command promises: " } (shown(why)) } }
+                p { (prose(&about(phase))) }
+                @if let Some(why) = &phase.incomplete { p.notice { b { "Not as the command promises: " } (prose(why)) } }
                 (self.limiter(phase))
                 h4 { "Over time" }
                 (timeline::legend(&axis))
@@ -110,24 +154,22 @@ impl<'run> Phases<'run> {
                 (timeline::table(&axis))
                 h4 { "Latencies" }
                 (latency::charts(&id, &name, timeline))
-                (self.fact_table(self.names.get(&phase.id), "Facts of this phase"))
+                (self.fact_table(self.names.get(&phase.id), "Facts of this phase", &format!("{id}-facts")))
             }
         }
     }
 
     /// Renders the phase's bottleneck, and the distribution of its threads' time.
     fn limiter(&self, phase: &Phase) -> Markup {
-        let limiter = self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
         let prefix = format!("{}: ", self.names.get(&phase.id));
         let times = self.times.iter().find_map(|line| line.strip_prefix(&prefix));
         html! {
-            @if let Some(limiter) = limiter { p.limiter { b { "Limit: " } (prose(&limiter.sentence)) "." } }
-            @if let Some(times) = times { p { b { "Time of the threads: " } (shown(times)) "." } }
+            @if let Some(sentence) = self.limit(phase) { p.limiter { b { "Limit: " } (prose(sentence)) "." } }
+            @if let Some(times) = times { p { b { "Time of the threads: " } (prose(times)) "." } }
         }
     }
 
     fn others(&self, others: &[&'run Phase]) -> Markup {
-        let limiter = |phase: &Phase| self.run.limiters.iter().find(|limiter| limiter.phase == phase.id);
         let lack = |phase: &Phase| match (&phase.incomplete, phase.window) {
             (Some(why), _) => why.clone(),
             (None, None) => "no window was found".to_owned(),
@@ -149,8 +191,8 @@ impl<'run> Phases<'run> {
                             @for phase in others.iter().take(LINES) {
                                 tr {
                                     th scope="row" { (self.name(phase)) }
-                                    td { (shown(&lack(phase))) }
-                                    td { @if let Some(limiter) = limiter(phase) { (shown(&limiter.sentence)) } }
+                                    td { (prose(&lack(phase))) }
+                                    td { @if let Some(sentence) = self.limit(phase) { (prose(sentence)) } }
                                 }
                             }
                         }
@@ -159,21 +201,27 @@ impl<'run> Phases<'run> {
                 @if others.len() > LINES {
                     p { (count(others.len() - LINES, "further phase")) ": " code { "activebench show --stage phases" } "." }
                 }
-                @for phase in others.iter().take(FACTS) {
-                    (self.fact_table(self.names.get(&phase.id), &format!("Facts of {}", self.name(phase))))
+                @for (place, phase) in others.iter().enumerate().take(FACTS) {
+                    @let title = format!("Facts of {}", self.name(phase));
+                    (self.fact_table(self.names.get(&phase.id), &title, &format!("other-facts-{}", place + 1)))
                 }
             }
         }
     }
 
-    fn fact_table(&self, name: &str, title: &str) -> Markup {
+    /// Renders the facts of a phase, folded. The title is escaped.
+    fn fact_table(&self, name: &str, title: &str, id: &str) -> Markup {
         let Some(rows) = self.facts.get(name) else { return html! {} };
         html! {
             details.figures {
                 summary { (title) ": " (rows.len()) }
-                table {
-                    thead { tr { th scope="col" { "fact" } th scope="col" { "observed" } } }
-                    tbody { @for [_, fact, value] in rows { tr { th scope="row" { (shown(fact)) } td { (shown(value)) } } } }
+                div.wide id=(id) tabindex="0" role="region" aria-label=(title) {
+                    table {
+                        thead { tr { th scope="col" { "fact" } th scope="col" { "observed" } } }
+                        tbody {
+                            @for [_, fact, value] in rows { tr { th scope="row" { (shown(fact)) } td { (prose(value)) } } }
+                        }
+                    }
                 }
             }
         }

@@ -2,11 +2,10 @@
 
 use activebench_model::report::JudgedRun;
 use maud::{Markup, html};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
+use super::prose::prose;
 use crate::escape::terminal as shown;
-use crate::wording::{count, shell_command};
+use crate::wording::{count, shell_command, started};
 use crate::{headline, run_context};
 
 /// Maximum rows of a table of probes, files and the like; the rest is counted.
@@ -16,7 +15,7 @@ const ROWS: usize = 200;
 pub(super) fn coverage(run: &JudgedRun) -> Markup {
     let coverage = &run.manifest.coverage;
     html! {
-        p { (shown(&run_context::observation(coverage))) "." }
+        p { (prose(&run_context::observation(coverage))) "." }
         @if !coverage.records.is_empty() {
             div.wide tabindex="0" role="region" aria-label="Account of records" {
                 table.numbers {
@@ -41,7 +40,7 @@ pub(super) fn coverage(run: &JudgedRun) -> Markup {
         @if !coverage.probes.is_empty() {
             details {
                 summary { (count(coverage.probes.len(), "probe")) }
-                table {
+                div.wide tabindex="0" role="region" aria-label="Probes" { table {
                     thead { tr { th scope="col" { "hook" } th scope="col" { "attached" } th scope="col" { "events skipped" } } }
                     tbody {
                         @for probe in coverage.probes.iter().take(ROWS) {
@@ -55,7 +54,7 @@ pub(super) fn coverage(run: &JudgedRun) -> Markup {
                             }
                         }
                     }
-                }
+                } }
             }
         }
     }
@@ -67,7 +66,7 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
     let added = &manifest.added_arguments;
     html! {
         dl {
-            dt { "Machine" } dd { (shown(&run_context::machine(&manifest.host))) }
+            dt { "Machine" } dd { (prose(&run_context::machine(&manifest.host))) }
             dt { "Command" } dd { code { (shown(&headline::command(run))) } }
             @if !added.is_empty() {
                 dt { "Added by activebench" } dd { code { (shown(&shell_command(added))) } }
@@ -77,14 +76,14 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
             dt { "Tool" } dd { (shown(&headline::tool(run))) }
             dt { "Recorded by" } dd { "activebench " (shown(&manifest.activebench)) ", run format " (manifest.format) }
             @if let Some(preparation) = &manifest.preparation {
-                dt { "Prepared" } dd { (shown(&run_context::prepared(preparation))) }
+                dt { "Prepared" } dd { (prose(&run_context::prepared(preparation))) }
             }
-            dt { "Checked" } dd { (shown(&run_context::checked(run))) }
+            dt { "Checked" } dd { (prose(&run_context::checked(run))) }
             @if let Some(changed) = run_context::changed_thresholds(run) {
-                dt { "Changed thresholds" } dd { (shown(&changed)) }
+                dt { "Changed thresholds" } dd { (prose(&changed)) }
             }
             @if !manifest.host.unread.is_empty() {
-                dt { "Could not be read" } dd { (shown(&crate::wording::list(&manifest.host.unread, 6))) }
+                dt { "Could not be read" } dd { (prose(&crate::wording::list(&manifest.host.unread, 6))) }
             }
             dt { "Run directory" } dd { code { (shown(&run.directory)) } }
             dt { "Go on with" }
@@ -93,28 +92,18 @@ pub(super) fn provenance(run: &JudgedRun) -> Markup {
         @if !manifest.sha256.is_empty() {
             details {
                 summary { "SHA-256 of " (count(manifest.sha256.len(), "file")) " of evidence" }
-                table {
+                div.wide tabindex="0" role="region" aria-label="SHA-256 of the evidence" { table {
                     thead { tr { th scope="col" { "file" } th scope="col" { "SHA-256" } } }
                     tbody {
                         @for (file, hash) in manifest.sha256.iter().take(ROWS) {
                             tr { th scope="row" { (shown(file)) } td.hash { code { (shown(hash)) } } }
                         }
                     }
-                }
+                } }
                 @if manifest.sha256.len() > ROWS {
                     p { (count(manifest.sha256.len() - ROWS, "further file")) " in " code { "run.json" } "." }
                 }
             }
         }
-    }
-}
-
-/// Start time: `2026-11-21 05:25:30 UTC`.
-fn started(unix_s: i64) -> Markup {
-    let stamp = OffsetDateTime::from_unix_timestamp(unix_s).ok();
-    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
-    match stamp.and_then(|at| at.format(format).ok()) {
-        Some(stamp) => html! { (stamp) },
-        None => html! { (unix_s) " s after 1970" },
     }
 }

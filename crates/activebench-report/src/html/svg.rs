@@ -34,6 +34,10 @@ inks! {
     Grid = "grid",
     /// Words and figures.
     Label = "label",
+    /// Words that explain a place of the drawing.
+    Note = "note",
+    /// A moment that is explained.
+    Moment = "moment",
     /// The time that the tool's clock covers.
     Clock = "clock",
     /// A sync.
@@ -66,8 +70,12 @@ inks! {
     Round = "round",
     /// The line fitted to the values of rounds.
     Fit = "fit",
-    /// The range in which the values of rounds may be.
-    Band = "band",
+    /// A run that counts.
+    Counted = "counted",
+    /// A run that counts although its claim does not hold.
+    Corrected = "corrected",
+    /// A run that is shown and does not count.
+    Apart = "apart",
     /// Few hits.
     Heat1 = "heat1",
     /// More.
@@ -216,6 +224,20 @@ impl DrawingBackend for Svg<'_> {
         Ok(())
     }
 
+    fn draw_circle<S: BackendStyle>(&mut self, (x, y): BackendCoord, radius: u32, style: &S, fill: bool) -> Outcome {
+        let ink = Ink::of(style.color());
+        if ink != Ink::None {
+            self.path(ink, if fill { Drawn::Filled } else { Drawn::Stroked });
+            let (radius, width) = (radius as i32, 2 * radius as i32);
+            self.put(format_args!(
+                "M{} {y}a{radius} {radius} 0 1 0 {width} 0a{radius} {radius} 0 1 0 {} 0z",
+                x - radius,
+                -width
+            ));
+        }
+        Ok(())
+    }
+
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, (x, y): BackendCoord) -> Outcome {
         self.close();
         let anchor = match style.anchor().h_pos {
@@ -228,7 +250,8 @@ impl DrawingBackend for Svg<'_> {
             VPos::Center => ".35em",
             VPos::Bottom => "-.2em",
         };
-        let element = html! { text x=(x) y=(y) dy=(dy) text-anchor=(anchor) { (text) } };
+        let class = Some(Ink::of(style.color())).filter(|ink| *ink == Ink::Note).map(Ink::class);
+        let element = html! { text class=[class] x=(x) y=(y) dy=(dy) text-anchor=(anchor) { (text) } };
         self.out.push_str(&element.into_string());
         Ok(())
     }

@@ -7,7 +7,7 @@ use activebench_model::timeline::{SyncMark, Timeline, TimelineFigure, TimelineSe
 use activebench_model::units::Quantity;
 use maud::{Markup, html};
 
-use super::chart::{Axis, Chart, Scale, Shape};
+use super::chart::{Axis, Chart, Scale, Shape, Size};
 use super::figure::{Swatch, figure};
 use super::svg::Ink;
 use super::units::{Unitary, plain, unit_for};
@@ -106,12 +106,12 @@ impl<'run> TimeAxis<'run> {
     }
 
     /// Returns the start of a step in words: `24.51 ms`.
-    fn told(&self, step: usize) -> String {
+    pub(super) fn told(&self, step: usize) -> String {
         self.moment(self.start_of(step))
     }
 
     /// Returns a position in words.
-    fn moment(&self, place: f64) -> String {
+    pub(super) fn moment(&self, place: f64) -> String {
         let ns = place * self.unit.size;
         let sign = if ns < 0.0 { "-" } else { "" };
         format!("{sign}{}", Quantity::ns(ns.abs() as u64))
@@ -208,7 +208,7 @@ pub(super) fn lack(completeness: &Completeness) -> Option<String> {
 }
 
 /// Returns the first step with the highest value, and that value.
-fn highest(series: &TimelineSeries) -> Option<(usize, f64)> {
+pub(super) fn highest(series: &TimelineSeries) -> Option<(usize, f64)> {
     let values = series.values.iter().enumerate().filter_map(|(step, value)| Some((step, (*value)?)));
     values.filter(|(_, value)| value.is_finite()).reduce(|most, next| if next.1 > most.1 { next } else { most })
 }
@@ -251,7 +251,7 @@ fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
         id: &chart_id,
         name: &name,
         says: &says,
-        height: HEIGHT,
+        size: Size::wide(HEIGHT),
         x: axis.axis(),
         y: Axis { range: 0.0..top, scale: Scale::Linear, labels: 4, label: &label },
         shapes,
@@ -268,7 +268,7 @@ fn draw(id: &str, phase: &str, axis: &TimeAxis<'_>, panel: &Panel) -> Markup {
 }
 
 /// Returns the values as step outlines, one per run of known values.
-fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f64) -> Vec<Vec<(f64, f64)>> {
+pub(super) fn steps(axis: &TimeAxis<'_>, values: &[Option<f64>], height: impl Fn(f64) -> f64) -> Vec<Vec<(f64, f64)>> {
     let mut runs: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut is_open = false;
     for (step, value) in values.iter().enumerate() {
@@ -326,7 +326,7 @@ fn states(id: &str, phase: &str, axis: &TimeAxis<'_>) -> Markup {
         id: &chart_id,
         name: &name,
         says: &says,
-        height: HEIGHT,
+        size: Size::wide(HEIGHT),
         x: axis.axis(),
         y: Axis { range: 0.0..100.0, scale: Scale::Linear, labels: 4, label: &plain },
         shapes,
@@ -345,7 +345,7 @@ pub(super) fn table(axis: &TimeAxis<'_>) -> Markup {
         return html! {};
     }
     html! {
-        details.figures {
+        details.figures.steps {
             summary { "The figures of these charts, step by step" }
             div.wide tabindex="0" role="region" aria-label="Figures step by step" {
                 table {

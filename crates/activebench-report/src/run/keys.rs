@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::measurements::{self, MeasurementEntry};
 use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
@@ -17,8 +18,10 @@ use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::log::EventLog;
 use activebench_model::phase::{Phase, Window};
 use activebench_model::preparation::Preparation;
+use activebench_model::remedy::{Advised, Applied, Left};
 use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
 use activebench_model::run::{ChildEnd, FailOn, Redaction};
+use activebench_model::target::JudgedTarget;
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{Again, ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance, Unobserved};
@@ -36,6 +39,10 @@ pub(crate) struct Report<'run> {
     threshold_file: Option<&'run str>,
     purpose: Option<&'run str>,
     target: Option<&'run str>,
+    target_result: Option<TargetEntry<'run>>,
+    advice: Option<AdviceEntry<'run>>,
+    no_advice: Option<&'run str>,
+    measurements: Vec<MeasurementEntry<'run>>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     #[serde(serialize_with = "write_claims")]
     claims: &'run JudgedRun,
@@ -49,6 +56,55 @@ pub(crate) struct Report<'run> {
     coverage: CoverageEntry<'run>,
     host: Host,
     run: RunEntry<'run>,
+}
+
+#[derive(Serialize)]
+struct AdviceEntry<'run> {
+    command: &'run [String],
+    answers: &'run str,
+    seconds: Option<f64>,
+    applied: &'run [Applied],
+    left: &'run [Left],
+}
+
+impl<'run> AdviceEntry<'run> {
+    fn of(advised: &'run Advised) -> Self {
+        let Advised { argv, answers, seconds, applied, left } = advised;
+        Self { command: argv, answers, seconds: *seconds, applied, left }
+    }
+}
+
+#[derive(Serialize)]
+struct TargetEntry<'run> {
+    met: Option<bool>,
+    threshold: Number,
+    unit: &'static str,
+    figures: Vec<TargetFigureEntry<'run>>,
+}
+
+#[derive(Serialize)]
+struct TargetFigureEntry<'run> {
+    claim: &'run str,
+    honest: Option<Number>,
+    met: Option<bool>,
+}
+
+impl<'run> TargetEntry<'run> {
+    fn of(target: &'run JudgedTarget) -> Self {
+        let figures = target.figures.iter();
+        Self {
+            met: target.met,
+            threshold: target.threshold.value.into(),
+            unit: target.threshold.unit.as_str(),
+            figures: figures
+                .map(|figure| TargetFigureEntry {
+                    claim: &figure.claim,
+                    honest: figure.honest.map(|honest| honest.value.into()),
+                    met: figure.met,
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -83,6 +139,8 @@ struct ClaimEntry<'run> {
     subject_reason: &'run str,
     source: &'run SourceLine,
     verdict: Option<ClaimVerdict>,
+    honest: Option<Value>,
+    honest_why: Option<String>,
     observed: Option<Value>,
     tolerance: Option<ToleranceEntry<'run>>,
     corrected: Option<CorrectedEntry<'run>>,
@@ -277,6 +335,10 @@ impl<'run> Report<'run> {
             threshold_file: manifest.choices.thresholds.as_ref().map(|thresholds| thresholds.file.as_str()),
             purpose: manifest.choices.purpose.as_deref(),
             target: manifest.choices.target.as_deref(),
+            advice: run.advised.as_ref().ok().map(AdviceEntry::of),
+            no_advice: run.advised.as_ref().err().map(String::as_str),
+            target_result: run.target.as_ref().map(TargetEntry::of),
+            measurements: measurements::entries(run),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: run,
             claims_by_verdict: claims_by_verdict(run),
@@ -365,6 +427,7 @@ fn claim_entry<'run>(
     judged: Option<&'run JudgedClaim>,
     shares: &[&'run Share],
 ) -> ClaimEntry<'run> {
+    let honest = judged.and_then(|judged| judged.honest(claim));
     ClaimEntry {
         id: &claim.id,
         phase: &claim.phase,
@@ -376,6 +439,12 @@ fn claim_entry<'run>(
         subject_reason: &claim.subject_reason,
         source: &claim.source,
         verdict: judged.map(|j| j.verdict()),
+        honest: honest.map(Value::from),
+        honest_why: match (honest, judged) {
+            (Some(_), _) => None,
+            (None, Some(judged)) => Some(judged.why_no_honest()),
+            (None, None) => Some("the claim was not judged".to_owned()),
+        },
         observed: judged.and_then(|j| j.observed()).map(Value::from),
         tolerance: judged.and_then(|j| j.tolerance()).map(tolerance_entry),
         corrected: judged.and_then(|j| j.corrected.as_ref()).map(corrected_entry),

@@ -1,11 +1,14 @@
 //! Reports of an acceptance: snapshots, the schema, hostile text and the size limit of a ticket.
 
 use activebench_model::acceptance::{
-    Acceptance, AcceptanceOutcome, AcceptedBenchmark, AcceptedRun, AcceptedTarget, AgreedFile, Bound, Condition,
-    ConditionState, DecisionRule, DeviceIdentity, FigureOfRun, JudgedLimit, Parties, Uncertainty, WrittenUnit,
+    Acceptance, AcceptanceOutcome, AcceptedBenchmark, AcceptedRun, AcceptedTarget, AgreedFile, AgreedLimit, Bound,
+    Condition, ConditionState, DecisionRule, DeviceIdentity, FigureOfRun, JudgedLimit, Parties, Uncertainty,
+    WrittenUnit,
 };
+use activebench_model::acceptance_batch::{AcceptanceBatch, AcceptedUnit, LimitOfUnit};
 use activebench_model::claim::Metric;
-use activebench_model::units::Quantity;
+use activebench_model::series::{Steadiness, SteadyWindow};
+use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 use activebench_report::document_formats;
 use activebench_report::ticket::LIMIT;
@@ -41,18 +44,45 @@ fn condition(name: &str, asks: &str, state: ConditionState, evidence: &[&str]) -
         state,
         evidence: evidence.iter().map(|why| (*why).to_owned()).collect(),
         observed: None,
+        why: (state == ConditionState::NotMet).then(|| "a control group limited run 1 of reads".to_owned()),
+    }
+}
+
+fn steadiness() -> Steadiness {
+    let window = SteadyWindow {
+        runs: vec![1, 2, 3, 4, 5],
+        values: vec![205e6, 203e6, 204e6, 204e6, 204e6],
+        unit: Unit::BytesPerSec,
+        mean: 204e6,
+        range_ratio: 0.01,
+        excursion_ratio: 0.002,
+        slope: -1e5,
+        line_at_first: 204.2e6,
+        steady: true,
+    };
+    Steadiness {
+        figure: "f1".to_owned(),
+        phase: "a-write".to_owned(),
+        of_honest: true,
+        range_limit_ratio: 0.2,
+        excursion_limit_ratio: 0.1,
+        windows: vec![window],
+        not_judged: None,
+        first_steady_run: Some(5),
     }
 }
 
 fn sample() -> Acceptance {
     let kept = JudgedLimit {
-        benchmark: "writes".to_owned(),
-        phase: "a-write".to_owned(),
-        metric: Metric::Throughput,
-        bound: Bound::AtLeast,
-        limit: Quantity::bytes_per_sec(2e8),
-        as_written: "200 MB/s".to_owned(),
-        unit: WrittenUnit { name: "MB/s".to_owned(), factor: 1e6 },
+        agreed: AgreedLimit {
+            benchmark: "writes".to_owned(),
+            phase: "a-write".to_owned(),
+            metric: Metric::Throughput,
+            bound: Bound::AtLeast,
+            limit: Quantity::bytes_per_sec(2e8),
+            as_written: "200 MB/s".to_owned(),
+            unit: WrittenUnit { name: "MB/s".to_owned(), factor: 1e6 },
+        },
         figures: vec![
             figure("out/writes/1", 205e6, Some(205e6), ClaimVerdict::Confirmed),
             figure("out/writes/2", 900e6, Some(203e6), ClaimVerdict::Misleading),
@@ -69,22 +99,26 @@ fn sample() -> Acceptance {
         margin: Some(Quantity::bytes_per_sec(4e6)),
         outcome: AcceptanceOutcome::ConditionalPass,
         because: "the median is 4.000 MB/s above the limit, within U = 6.404 MB/s".to_owned(),
+        warnings: vec!["the queue depth was not reached in 1 of 2 runs".to_owned()],
     };
     let open = JudgedLimit {
-        benchmark: "reads".to_owned(),
-        phase: "a-read".to_owned(),
-        metric: Metric::LatencyP99,
-        bound: Bound::AtMost,
-        limit: Quantity::ns(5_000_000),
-        as_written: "5 ms".to_owned(),
-        unit: WrittenUnit { name: "ms".to_owned(), factor: 1e6 },
+        agreed: AgreedLimit {
+            benchmark: "reads".to_owned(),
+            phase: "a-read".to_owned(),
+            metric: Metric::LatencyP99,
+            bound: Bound::AtMost,
+            limit: Quantity::ns(5_000_000),
+            as_written: "5 ms".to_owned(),
+            unit: WrittenUnit { name: "ms".to_owned(), factor: 1e6 },
+        },
         figures: vec![figure("out/reads/1", 1e6, None, ClaimVerdict::Unverifiable)],
         honest: None,
         uncertainty: None,
         guard_band: None,
         margin: None,
         outcome: AcceptanceOutcome::NotJudged,
-        because: "the condition `no_throttling` is not met: run 1: AB505 throttled-by-policy".to_owned(),
+        because: "a control group limited run 1 of reads".to_owned(),
+        warnings: Vec::new(),
     };
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     Acceptance {
@@ -112,7 +146,7 @@ fn sample() -> Acceptance {
                 },
                 DeviceIdentity { name: "loop0".to_owned(), kind: "loop".to_owned(), ..Default::default() },
             ],
-            hosts: vec!["Linux 6.18.5, x86_64, 8 CPUs, 16.00 GiB".to_owned()],
+            hosts: vec!["Linux 6.18.5, x86_64, 8 CPUs, 16 GiB".to_owned()],
         },
         rule: DecisionRule::GuardBand,
         rule_words: "guard band w = U (ILAC-G8:09/2019, 4.2.3)".to_owned(),
@@ -131,11 +165,12 @@ fn sample() -> Acceptance {
                             "foreign_io_at_most",
                             "foreign I/O at most 2 %",
                             ConditionState::Met,
-                            &["run 1, a-write: 1.000 MiB of 1.000 GiB at the device were of others"],
+                            &["run 1, a-write: 1 MiB of 1 GiB at the device were of others"],
                         )
                     },
                     condition("steady_state", "the last five runs", ConditionState::NotAsked, &[]),
                 ],
+                steadiness: vec![steadiness()],
             },
             AcceptedBenchmark {
                 name: "reads".to_owned(),
@@ -153,15 +188,82 @@ fn sample() -> Acceptance {
                     ),
                     condition("probes_complete", "nothing lost", ConditionState::NotKnown, &["AB901 undecided"; 7]),
                 ],
+                steadiness: Vec::new(),
             },
         ],
         limits: vec![kept, open],
         notes: vec!["1 of 3 runs were recorded for no acceptance file".to_owned()],
         outcome: AcceptanceOutcome::NotJudged,
-        because: "1 of 2 limits: not judged".to_owned(),
+        because: "1 of 2 limits could not be judged: a control group limited run 1 of reads".to_owned(),
         exit_code: 3,
         recheck: words(&["activebench", "accept", "offer 42.toml", "out"]),
     }
+}
+
+/// Three units: one that passes by little, one that is not judged, one that was not tested.
+fn batch() -> AcceptanceBatch {
+    let one = sample();
+    let tested = AcceptedUnit {
+        name: "nvme0n1".to_owned(),
+        path: "/dev/nvme0n1".to_owned(),
+        device: one.target.devices.first().cloned(),
+        directory: "out/nvme0n1".to_owned(),
+        not_tested: None,
+        outcome: one.outcome,
+        because: one.because.clone(),
+        limits: one.limits.iter().map(LimitOfUnit::from).collect(),
+        notes: Vec::new(),
+    };
+    let absent = AcceptedUnit {
+        name: "sdb".to_owned(),
+        path: "/dev/sdb".to_owned(),
+        device: None,
+        directory: "out/sdb".to_owned(),
+        not_tested: Some("/dev/sdb is mounted on /srv".to_owned()),
+        outcome: AcceptanceOutcome::NotJudged,
+        because: "it was not tested: /dev/sdb is mounted on /srv".to_owned(),
+        limits: Vec::new(),
+        notes: Vec::new(),
+    };
+    AcceptanceBatch {
+        activebench: one.activebench.clone(),
+        file: one.file.clone(),
+        parties: one.parties.clone(),
+        rule_words: one.rule_words.clone(),
+        limits: one.limits.iter().map(|limit| limit.agreed.clone()).collect(),
+        units: vec![tested, absent],
+        outcome: AcceptanceOutcome::NotJudged,
+        because: "2 of 2 units are not judged".to_owned(),
+        exit_code: 3,
+        recheck: vec!["activebench".to_owned(), "accept".to_owned()],
+    }
+}
+
+#[test]
+fn a_batch_has_a_row_a_unit_and_a_column_a_limit() {
+    for format in document_formats().map(|format| format.name) {
+        let mut report = rendered(format, &batch());
+        if format == "html" {
+            html::check(&report);
+            report = html::outline(&report);
+        }
+        insta::assert_snapshot!(format!("acceptance-batch-{format}"), report);
+    }
+    let schema = include_str!("../../../../docs/acceptance-batch.schema.json");
+    assert_eq!(schema_faults(schema, &rendered("json", &batch())), Vec::<String>::new());
+    let hostile = "\u{1b}[31m|<img src=x>@root\n# x \u{202e}".repeat(50);
+    let mut batch = batch();
+    for unit in &mut batch.units {
+        unit.name.clone_from(&hostile);
+        unit.because.clone_from(&hostile);
+        unit.not_tested = unit.not_tested.as_ref().map(|_| hostile.clone());
+    }
+    batch.units = vec![batch.units[1].clone(); 500];
+    for format in document_formats().map(|format| format.name) {
+        let report = rendered(format, &batch);
+        assert!(!report.contains(['\u{1b}', '\u{202e}']), "{format}");
+    }
+    assert!(rendered("markdown", &batch).chars().count() < LIMIT);
 }
 
 #[test]
@@ -201,9 +303,9 @@ fn hostile_text_stays_text_and_a_long_acceptance_fits_a_ticket() {
     device.serial = Some(hostile.clone());
     acceptance.target.devices = vec![acceptance.target.devices[0].clone(); 100];
     for limit in &mut acceptance.limits {
-        limit.phase.clone_from(&hostile);
+        limit.agreed.phase.clone_from(&hostile);
         limit.because.clone_from(&hostile);
-        limit.as_written.clone_from(&hostile);
+        limit.agreed.as_written.clone_from(&hostile);
         limit.figures = vec![limit.figures[0].clone(); 1_000];
     }
     for benchmark in &mut acceptance.benchmarks {

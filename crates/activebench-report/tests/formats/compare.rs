@@ -72,11 +72,12 @@ fn sample() -> Comparison {
         meaning: meaning.to_owned(),
     };
     Comparison {
+        answers: vec!["Run 2 is faster than run 1 in all 2 figures: 1.24 to 1.31 times.".into()],
         columns: vec![
             column("runs/disk one", 7, RunVerdict::Verified),
             column("runs/disk-two", 7, RunVerdict::Qualified),
             Column {
-                incomplete: vec!["interrupted by SIGINT after 2.700 s".to_owned()],
+                incomplete: vec!["interrupted by SIGINT after 2.70 s".to_owned()],
                 ..column("runs/cached", 1, RunVerdict::Discrepancy)
             },
         ],
@@ -87,7 +88,7 @@ fn sample() -> Comparison {
         ],
         differences: vec![
             difference("kernel", ["6.18.5", "6.18.5", "6.12.1"], "the I/O path differs"),
-            difference("changed thresholds", ["", "", "a = 1.000 s"], "they were judged by other thresholds"),
+            difference("changed thresholds", ["", "", "a = 1 s"], "they were judged by other thresholds"),
         ],
     }
 }

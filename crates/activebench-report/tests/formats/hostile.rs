@@ -33,7 +33,7 @@ fn check(text: &str) {
     check_tables(&run);
     for format in FORMATS {
         for (colour, width) in [(false, None), (true, Some(60))] {
-            let report = format.render(&run, Style { colour, width });
+            let report = format.render(&run, Style { colour, width, ..Style::default() });
             assert_eq!(offends(&report), None, "{} of {text:?}:\n{report}", format.name);
             assert_eq!(unreadable(format.name, &report), None, "{} of {text:?}:\n{report}", format.name);
         }

@@ -6,7 +6,7 @@ use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::claim::Metric;
 use activebench_model::fact::Completeness;
 use activebench_model::host::{ABOVE, Layer};
-use activebench_model::remedy::{Applied, Beside, Left, Remedied, Side, SideBySide};
+use activebench_model::remedy::{Advised, Applied, Beside, Left, Side, SideBySide};
 use activebench_model::report::JudgedRun;
 use activebench_model::timeline::{LatencyBucket, OffsetMap, Timeline, TimelineFigure};
 use activebench_model::verdict::ClaimVerdict;
@@ -137,6 +137,48 @@ fn every_claim_stands_with_its_verdict() {
         shown.sort_unstable();
         expected.sort_unstable();
         assert_eq!(shown, expected, "{name}");
+    }
+}
+
+/// The answer is in the header: each figure with both values, the command, and the environment.
+#[test]
+fn the_first_screen_has_figures_command_and_environment() {
+    let mut run = samples::misleading();
+    run.advised = Ok(Advised {
+        argv: ["iozone", "-e", "a b"].map(str::to_owned).to_vec(),
+        answers: "sequential write, fsync included".into(),
+        seconds: Some(29.6),
+        applied: vec![Applied { codes: vec!["AB302".into()], change: "added `-e`".into() }],
+        left: Vec::new(),
+    });
+    let report = render(&run);
+    check(&report);
+    let document = Document::parse_document(&report);
+    let rows: Vec<String> = select(&document, "header table.bars tbody th[scope=row]").into_iter().map(words).collect();
+    assert_eq!(rows, ["write", "rewrite"]);
+    let [command] = select(&document, "header .copied code")[..] else { panic!("one command") };
+    assert_eq!(words(command), "activebench verify -- iozone -e 'a b'");
+    assert!(report.contains("about 30 s"));
+    // A ceiling is a line of its figure's bar, and not known is hatched.
+    assert_eq!(select(&document, "svg.bar > line.ceiling").len(), 2);
+    let labels: Vec<String> = select(&document, "header .strip dt").into_iter().map(words).collect();
+    for label in ["Device", "Model", "Serial number", "File system", "Kernel", "Tool", "Date", "Run", "Signature"] {
+        assert!(labels.iter().any(|known| known == label), "{labels:?}");
+    }
+    let cached = render(&samples::cached());
+    assert_eq!(cached.matches("fill=\"url(#hatch)\"").count(), 3, "two figures and the legend");
+}
+
+#[test]
+fn failures_are_open_and_each_finding_leads_to_its_evidence() {
+    let document = Document::parse_document(&render(&samples::cached()));
+    let open: Vec<String> =
+        select(&document, "#findings > .columns > div > article > h3").into_iter().map(words).collect();
+    assert!(open.iter().any(|title| title.contains("AB201")), "{open:?}");
+    assert!(open.iter().all(|title| title.starts_with("fail")), "{open:?}");
+    for finding in select(&document, "article.finding") {
+        let link = finding.select(&Selector::parse("p.evidence a").expect("a selector")).next();
+        assert!(link.is_some(), "{}", words(finding));
     }
 }
 
@@ -313,8 +355,10 @@ fn a_run_with_the_advice_is_the_last_part_of_the_page() {
     let sides = SideBySide {
         as_given: samples::misleading(),
         with_advice: samples::verified(),
-        remedied: Remedied {
+        advised: Advised {
             argv: samples::verified().manifest.command.argv,
+            answers: "sequential write, fsync included".into(),
+            seconds: Some(10.0),
             applied: vec![Applied { codes: vec!["AB302".into()], change: format!("added {hostile}") }],
             left: vec![Left { code: "AB404".into(), why: "no option fixes it".into() }],
         },
@@ -323,6 +367,7 @@ fn a_run_with_the_advice_is_the_last_part_of_the_page() {
             metric: Metric::Throughput,
             as_given: side(ClaimVerdict::Misleading, Some(434_921.0)),
             with_advice: Some(side(ClaimVerdict::Confirmed, None)),
+            why: None,
         }],
         holding: 1,
     };

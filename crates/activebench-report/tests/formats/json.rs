@@ -121,7 +121,14 @@ fn the_schema_and_the_model_have_the_same_words() {
     check("/$defs/claim/properties/metric", Metric::ALL);
     check(
         "/$defs/claim/properties/subject",
-        &[Subject::Device, Subject::CachedFilesystem, Subject::DurableWrite, Subject::Metadata, Subject::Cpu],
+        &[
+            Subject::Device,
+            Subject::CachedFilesystem,
+            Subject::DurableWrite,
+            Subject::Metadata,
+            Subject::Cpu,
+            Subject::Unknown,
+        ],
     );
     check(
         "/$defs/finding/properties/outcome",

@@ -10,7 +10,7 @@ use quick_junit::{Report, TestCase, TestCaseStatus};
 use crate::samples;
 
 fn render(run: &JudgedRun) -> String {
-    samples::of_run("junit", run)
+    samples::of_run("junit-full", run)
 }
 
 /// Parses the suite as an XML consumer does.
@@ -86,4 +86,25 @@ fn a_code_stands_where_gitlab_shows_it() {
     let of_detector = |case: &&&TestCase| case.name.as_str().starts_with("AB302 ");
     assert_eq!(failing.iter().filter(of_detector).count(), 2);
     assert_eq!(failing[3].classname.as_deref(), Some("write/iozone/AB302"));
+}
+
+#[test]
+fn the_short_suite_has_the_verdict_the_figures_and_what_else_fails() {
+    for (name, mut run) in samples::all() {
+        let xml = samples::of_run("junit", &run);
+        let report = Report::deserialize_from_str(&xml).unwrap_or_else(|error| panic!("{error:?}:\n{xml}"));
+        let failed = |report: &Report| report.failures + report.errors;
+        assert_eq!(failed(&report) == 0, run.exit_code == 0, "{name}");
+        let cases = cases(&report);
+        assert!(cases.len() > run.parsed.claims.len(), "{name}: {}", cases.len());
+        let full = read(&run).test_suites[0].test_cases.len();
+        assert!(cases.len() <= full, "{name}: {} of {full}", cases.len());
+        // With `--fail-on never` nothing is red.
+        run.manifest.choices.fail_on = FailOn::Never;
+        if run.verdict == RunVerdict::Discrepancy {
+            run.exit_code = 0;
+            let report = Report::deserialize_from_str(&samples::of_run("junit", &run)).expect("a suite");
+            assert_eq!(failed(&report), 0, "{name}");
+        }
+    }
 }

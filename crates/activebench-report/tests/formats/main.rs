@@ -3,6 +3,7 @@
 mod acceptance;
 mod compare;
 mod exports;
+mod glance;
 mod history;
 mod hostile;
 mod html;

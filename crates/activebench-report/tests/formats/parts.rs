@@ -29,6 +29,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             added_arguments: Vec::new(),
             tool_command: None,
             executed_tools: None,
+            measurements: Vec::new(),
             choices: Choices { profile: "default".into(), fail_on: FailOn::Fail, ..Choices::default() },
             child: ChildEnd { pid: Some(4711), exit_code: Some(0), ..ChildEnd::default() },
             clocks: Clocks { started_unix_s: 1_795_238_730, started_ns: 1_000_000_000, ended_ns: 6_402_000_000 },
@@ -72,13 +73,22 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         limiters: Vec::new(),
         shares: Default::default(),
         timelines: Vec::new(),
+        target: None,
+        advised: Err("Nothing is to be corrected.".into()),
         questions: questions(),
-        detectors: vec![detector("AB302", "sync-outside-clock")],
+        detectors: vec![
+            detector("AB201", "page-cache-served-reads", &[]),
+            detector("AB302", "sync-outside-clock", &[]),
+            detector("AB501", "cpu-bound", &["AB201", "AB302"]),
+            detector("AB701", "phase-too-short", &["AB201", "AB302"]),
+        ],
     }
 }
 
-fn detector(code: &str, name: &str) -> DetectorPage {
+fn detector(code: &str, name: &str, explained_by: &[&str]) -> DetectorPage {
     DetectorPage {
+        title: format!("Title of {name}"),
+        explained_by: explained_by.iter().map(|code| (*code).to_owned()).collect(),
         code: code.into(),
         name: name.into(),
         finds: "A sync that made the data durable, but only after the tool's clock had stopped.".into(),
@@ -91,15 +101,11 @@ pub(crate) fn questions() -> BTreeMap<String, Answer> {
     [
         ("did_it_break_limits", "No limit of the device is known.", &[][..]),
         ("did_it_error", "No call failed.", &["failed_calls = 0"]),
-        (
-            "did_it_even_happen",
-            "1.000 GiB reached the device.",
-            &["device_write_bytes_until_durable = 1.000 GiB", "AB106"],
-        ),
+        ("did_it_even_happen", "1 GiB reached the device.", &["device_write_bytes_until_durable = 1 GiB", "AB106"]),
         ("does_it_matter", "Not known: the subject was not stated.", &[]),
         ("does_it_reproduce", "Not known: one run.", &[]),
         ("was_it_tuned", "No tuning option was given.", &[]),
-        ("why_not_double", "The device was busy for 2.300 s of 2.411 s.", &["device_busy_ns = 2.300 s"]),
+        ("why_not_double", "The device was busy for 2.30 s of 2.41 s.", &["device_busy_ns = 2.30 s"]),
     ]
     .map(|(key, answer, evidence)| {
         let evidence = evidence.iter().map(|item| (*item).to_owned()).collect();
@@ -324,7 +330,7 @@ pub(crate) fn missing_fsync() -> Finding {
             Some("file-1"),
             &[],
             [
-                "1.000 GiB of 1.000 GiB written were never made durable",
+                "1 GiB of 1 GiB written were never made durable",
                 "A figure of this run says how fast memory takes data, not the storage.",
                 "Add conv=fsync.",
             ],
@@ -334,7 +340,7 @@ pub(crate) fn missing_fsync() -> Finding {
 
 pub(crate) fn cache_served(phase: &str, claim: &str, kib_per_sec: u64) -> Finding {
     let message = format!(
-        "{} was claimed for storage; of 1.000 GiB read, 0 B entered the page cache: 100.0 % was there before",
+        "{} was claimed for storage; of 1 GiB read, 0 B entered the page cache: 100 % was there before",
         kib_rate(kib_per_sec as f64)
     );
     Finding {
@@ -375,7 +381,7 @@ pub(crate) fn cpu_bound(phase: &str, claim: &str, share: f64, what: &str) -> Fin
             &[claim],
             [
                 &format!(
-                    "the threads were on a CPU for {share} of the time that they could have used (user 8.303 ms, kernel 2.312 s in a window of 2.325 s), the device was busy for 0 %"
+                    "the threads were on a CPU for {share} of the time that they could have used (user 8.30 ms, kernel 2.31 s in a window of 2.33 s), the device was busy for 0 %"
                 ),
                 "the figure is what the CPU could do, not what the storage could",
                 &format!("let the device take part ({what}), with larger blocks or more tasks"),

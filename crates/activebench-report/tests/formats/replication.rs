@@ -86,7 +86,7 @@ fn sample() -> Replication {
     let mut random = pass(3, "random read", Moved::default(), CacheState::Mixed { resident_ratio: 0.5 }, 0);
     random.replays.clear();
     random.replayed_as.clear();
-    random.not_replayed = Some("of what it read 50.00 % was in the cache: which part is not recorded".to_owned());
+    random.not_replayed = Some("of what it read 50 % was in the cache: which part is not recorded".to_owned());
     random.figures = vec![ReplicatedFigure {
         claimed: None,
         verdict: None,
@@ -114,7 +114,7 @@ fn sample() -> Replication {
         gaps: Vec::new(),
         incomplete: Vec::new(),
         outcome: ReplicationOutcome::Incomplete,
-        because: "read, replay 2 of 3: it found the cache otherwise: 43.00 % there".to_owned(),
+        because: "read, replay 2 of 3: it found the cache otherwise: 43 % there".to_owned(),
         exit_code: 3,
     }
 }

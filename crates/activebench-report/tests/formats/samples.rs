@@ -89,19 +89,19 @@ pub(crate) fn misleading() -> JudgedRun {
     run.manifest.choices.target = Some(">= 400 MB/s".into());
     run.parsed.claims = vec![claim("c1", "write", 3_273_804), claim("c2", "rewrite", 2_906_113)];
     run.judged = vec![
-        cached_write("c1", 3_273_790.0, 434_921.0, "1 GiB until the end of the fsync, 2.411 s"),
-        cached_write("c2", 2_905_998.0, 461_320.0, "1 GiB until the end of the fsync, 2.273 s"),
+        cached_write("c1", 3_273_790.0, 434_921.0, "1 GiB until the end of the fsync, 2.41 s"),
+        cached_write("c2", 2_905_998.0, 461_320.0, "1 GiB until the end of the fsync, 2.27 s"),
     ];
     run.findings = vec![
         sync_outside(
             "write",
             "c1",
-            "the fsync ended 2.091 s after the clock had stopped, 652 % of the window of 320.3 ms",
+            "the fsync ended 2.09 s after the clock had stopped, 652 % of the window of 320 ms",
         ),
         sync_outside(
             "rewrite",
             "c2",
-            "the fsync ended 1.912 s after the clock had stopped, 530 % of the window of 360.8 ms",
+            "the fsync ended 1.91 s after the clock had stopped, 530 % of the window of 361 ms",
         ),
         compressible("write"),
         compressible("rewrite"),
@@ -119,8 +119,8 @@ pub(crate) fn cached() -> JudgedRun {
     let mut run = base(&["iozone", "-i0", "-i1", "-s1g", "-r64k"]);
     // Claim, printed KiB/s, honest KiB/s and its span, share of the sync, CPU, window in ns.
     let writes = [
-        ("write", 451_082, 392_045.0, "2.675 s", 0.1506, 0.9983, 2_324_574_734),
-        ("rewrite", 7_694_558, 3_394_027.0, "309.0 ms", 1.267, 0.9999, 136_273_028),
+        ("write", 451_082, 392_045.0, "2.67 s", 0.1506, 0.9983, 2_324_574_734),
+        ("rewrite", 7_694_558, 3_394_027.0, "309 ms", 1.267, 0.9999, 136_273_028),
     ];
     let reads = [("read", 10_491_753, 1.0, 99_941_824), ("reread", 10_205_709, 1.0, 102_741_282)];
     let ids = ["c1", "c2", "c3", "c4"];
@@ -131,11 +131,11 @@ pub(crate) fn cached() -> JudgedRun {
         claim.subject_reason = "a write figure without further words is taken for the storage".into();
         run.parsed.claims.push(claim);
         let mut judged =
-            cached_write(id, printed as f64, durable, &format!("1.000 GiB in the {span} to the end of the sync"));
+            cached_write(id, printed as f64, durable, &format!("1 GiB in the {span} to the end of the sync"));
         judged.findings = ["AB302", "AB501", "AB701"].map(str::to_owned).to_vec();
         run.judged.push(judged);
         let message = format!(
-            "{} was claimed; the sync that made 1.000 GiB durable ended {} after the start: {} until then",
+            "{} was claimed; the sync that made 1 GiB durable ended {} after the start: {} until then",
             kib_rate(printed as f64),
             span,
             kib_rate(durable),
@@ -255,7 +255,7 @@ pub(crate) fn inconclusive() -> JudgedRun {
             Some("write"),
             &["c1"],
             [
-                "other processes wrote 2.000 GiB to the device while the clock ran, 200 % of the phase's own 1.000 GiB",
+                "other processes wrote 2 GiB to the device while the clock ran, 200 % of the phase's own 1 GiB",
                 "The figure is of what the others left.",
                 "Repeat it while nothing else uses the device.",
             ],
@@ -310,7 +310,7 @@ pub(crate) fn failed_child() -> JudgedRun {
 pub(crate) fn interrupted() -> JudgedRun {
     let mut run = misleading();
     run.shares = Shares::default();
-    run.manifest.incomplete = vec!["interrupted by SIGINT after 2.700 s".into()];
+    run.manifest.incomplete = vec!["interrupted by SIGINT after 2.70 s".into()];
     run.manifest.child = ChildEnd {
         pid: Some(4711),
         signal: Some(15),
@@ -490,7 +490,7 @@ pub(crate) fn many_claims() -> JudgedRun {
         run.parsed.claims.push(claim(&id, &phase, 400_000 + u64::from(index) * 13));
         if index % 40 == 7 {
             run.judged.push(cached_write(&id, 400_000.0, 90_000.0, "until the end of the fsync"));
-            run.findings.push(sync_outside(&phase, &id, "the fsync ended 1.200 s after the clock had stopped"));
+            run.findings.push(sync_outside(&phase, &id, "the fsync ended 1.20 s after the clock had stopped"));
         } else {
             run.judged.push(confirmed(&id, 400_000.0));
         }
@@ -553,8 +553,8 @@ fn limiter(phase: &str) -> Limiter {
         phase: phase.into(),
         kind: Some(LimiterKind::Device),
         sentence:
-            "the device limited it: the threads waited for 91.67 % of their time and the device had a request for \
-                   93.33 % of it, 4 at once on average, each for 5.500 ms"
+            "the device limited it: the threads waited for 91.7 % of their time and the device had a request for \
+                   93.3 % of it, 4 at once on average, each for 5.50 ms"
                 .into(),
         figures: vec![Figure { name: "device_busy_ratio".into(), value: Quantity::ratio(0.9333) }],
         facts: vec![FactName::Window, FactName::DeviceBusy],
@@ -612,7 +612,7 @@ pub(crate) fn throughput() -> JudgedRun {
             Some("initial-writers"),
             &[],
             [
-                "the window of initial writers lasted 320.3 ms, less than 500 ms",
+                "the window of initial writers lasted 320 ms, less than 500 ms",
                 "A figure from so short a window scatters from run to run.",
                 "Give a larger file: -s 4g.",
             ],

@@ -108,7 +108,7 @@ fn sample() -> JudgedSeries {
         runs: (1..=5).map(run).collect(),
         figures: vec![short, figure("f1", "read", Metric::Throughput, Quantity::bytes_per_sec, &rates)],
         findings: vec![
-            finding("AB705", Outcome::Fires, "5 runs range from 87.74 MiB/s to 99.18 MiB/s: 12 % of the median"),
+            finding("AB705", Outcome::Fires, "5 runs range from 87.7 MiB/s to 99.2 MiB/s: 12 % of the median"),
             finding("AB702", Outcome::Undecided, "5 runs are needed, and 4 state this figure"),
             finding("AB704", Outcome::Silent, ""),
         ],
@@ -135,7 +135,7 @@ fn settling() -> JudgedSeries {
             values: rates.iter().map(|rate| Some(rate + 1e6)).collect(),
             unit: Unit::BytesPerSec,
             explained_ratio: 0.97,
-            sentence: "the limit of a control group: 58.17 MiB/s in run 1, 100.1 MiB/s in run 6; 97 % of the variance \
+            sentence: "the limit of a control group: 58.2 MiB/s in run 1, 100 MiB/s in run 6; 97 % of the variance \
                        goes with it"
                 .to_owned(),
         }],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use activebench_model::advice::{Change, Circumstances, Improvement};
+use activebench_model::advice::{Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::phase::Phase;
 use activebench_model::units::Quantity;
 
@@ -32,10 +32,41 @@ pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> 
             Ok(Change::AddLast(&["-b"]))
         }
         Some(Improvement::ReadFromStorage | Improvement::LargerFile | Improvement::RunLonger) => {
-            Err("it takes a larger file: how large is yours to choose".to_owned())
+            Err("it takes a larger file than this storage has room for, or one whose size is yours to choose"
+                .to_owned())
         }
         _ => Err("no option of bonnie++ fixes it".to_owned()),
     }
+}
+
+/// bonnie++ reads what it has just written, so reads are those of the device only with a file that memory cannot hold.
+pub(super) fn sized(argv: &[String], about: &Sizing<'_>) -> Resized {
+    let unchanged = || Resized { argv: argv.to_vec(), makes: Vec::new() };
+    let larger = [Improvement::ReadFromStorage, Improvement::LargerFile];
+    if !about.wanted.iter().any(|wanted| larger.contains(wanted)) {
+        return unchanged();
+    }
+    let Some(bytes) = about.beyond_memory_bytes.filter(|bytes| *bytes <= about.most_bytes) else { return unchanged() };
+    let mut words = argv.to_vec();
+    match set_size(&mut words, &format!("{}g", bytes.div_ceil(1 << 30))) {
+        true => Resized { argv: words, makes: [&larger[..], &[Improvement::RunLonger]].concat() },
+        false => unchanged(),
+    }
+}
+
+/// Replaces the size of the file in a command and keeps the size of a chunk behind it. Returns `false` where the command
+/// has no size.
+fn set_size(words: &mut [String], size: &str) -> bool {
+    for place in 1..words.len() {
+        let Some(rest) = words[place].strip_prefix("-s") else { continue };
+        let value = if rest.is_empty() { place + 1 } else { place };
+        let Some(word) = words.get(value) else { return false };
+        let chunk = word.split_once(':').map(|(_, chunk)| format!(":{chunk}")).unwrap_or_default();
+        let before = if rest.is_empty() { "" } else { "-s" };
+        words[value] = format!("{before}{size}{chunk}");
+        return true;
+    }
+    false
 }
 
 /// The command line of bonnie++.
@@ -140,6 +171,29 @@ mod tests {
         assert!(given("bonnie++ -r 0", None).cold_reads(Some(48 << 30)).contains("`-s 48g`"));
         assert!(given("bonnie++ -r 0", None).cold_reads(Some(48 << 30)).contains("without `-r`"));
         assert!(!given("bonnie++ -s 64", None).cold_reads(Some(48 << 30)).contains("`-r`"));
+    }
+
+    #[test]
+    fn a_file_that_memory_cannot_hold_is_advised_where_there_is_room() {
+        let check = |line: &str, most_bytes: u64, expected: &str| {
+            let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let about = Sizing {
+                files: &[],
+                phases: &[],
+                rate_bytes_per_sec: None,
+                seconds: 10.0,
+                most_bytes,
+                beyond_memory_bytes: Some(48 << 30),
+                wanted: &[Improvement::ReadFromStorage],
+            };
+            let resized = sized(&argv, &about);
+            assert_eq!(resized.argv.join(" "), expected);
+            assert_eq!(resized.makes.is_empty(), line == expected);
+        };
+        check("bonnie++ -s 256:64k -n 0", 100 << 30, "bonnie++ -s 48g:64k -n 0");
+        check("bonnie++ -s256", 100 << 30, "bonnie++ -s48g");
+        check("bonnie++ -s 256", 40 << 30, "bonnie++ -s 256");
+        check("bonnie++ -n 0", 100 << 30, "bonnie++ -n 0");
     }
 
     #[test]

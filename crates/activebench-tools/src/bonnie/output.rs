@@ -16,7 +16,7 @@ use super::figures::{self, Figure};
 use super::messages::{self, Kept};
 use super::options::Options;
 use super::subject::{of_processor_share, subject};
-use super::table::{Piece, Stated, Table};
+use super::table::{Piece, Stated, Table, Tables};
 
 /// Returns the default number of seekers.
 pub(super) fn default_seekers(generation: Generation) -> u32 {
@@ -38,25 +38,32 @@ pub(super) fn rows(output: &ToolOutput) -> Vec<Row> {
     split_lines("stdout", &output.stdout).iter().filter(|piece| piece.terminated).filter_map(read).collect()
 }
 
-/// Returns the table of an output; empty if none was printed.
+/// Returns the table of the first run; empty if none was printed.
 pub(super) fn table(output: &ToolOutput) -> Table {
-    let mut table = Table::default();
-    table.read(&split_lines("stdout", &output.stdout));
-    table.read(&split_lines("stderr", &output.stderr));
-    table
+    tables(output).first()
+}
+
+fn tables(output: &ToolOutput) -> Tables {
+    let mut tables = Tables::default();
+    tables.read(&split_lines("stdout", &output.stdout));
+    tables.read(&split_lines("stderr", &output.stderr));
+    tables
 }
 
 /// Reads everything. Never fails; see [`crate::Adapter::parse`].
 pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
-    let (rows, table) = (rows(output), table(output));
-    let mut reader =
-        Reader { options, chosen, parsed: Parsed { tool: "bonnie++".to_owned(), ..Parsed::default() }, table: &table };
+    let (rows, tables) = (rows(output), tables(output));
+    let table = tables.first();
+    let parsed = Parsed { tool: "bonnie++".to_owned(), ..Parsed::default() };
+    let mut reader = Reader { options, chosen, parsed, table: &table, lines: &tables.lines };
     reader.parsed.version = table.version.clone().or_else(|| rows.first()?.version.clone());
     for (row, run) in rows.iter().zip(1..) {
         reader.claim_row(row, run);
     }
     if rows.is_empty() {
-        reader.claim_table();
+        for (table, run) in tables.runs.iter().zip(1..) {
+            reader.claim_table(table, run);
+        }
     }
     reader.read_stdout(&split_lines("stdout", &output.stdout), &rows);
     reader.read_stderr(&split_lines("stderr", &output.stderr));
@@ -85,14 +92,18 @@ struct Reader<'a> {
     options: &'a Options,
     chosen: Option<Subject>,
     parsed: Parsed,
+    /// The first run's.
     table: &'a Table,
+    /// Lines of the tables, by stream.
+    lines: &'a BTreeSet<(&'static str, u64)>,
 }
 
 /// Source and owner of a test's figures.
 struct Place<'a> {
     kind: Kind,
     run: usize,
-    generation: Generation,
+    /// `None` if the version is not known.
+    generation: Option<Generation>,
     /// Bytes that a test of the whole file moved, as the tool states.
     file_bytes: Option<u64>,
     source: &'a SourceLine,
@@ -104,7 +115,8 @@ impl Reader<'_> {
         let first_claim = self.parsed.claims.len();
         let mut unmeasured = Vec::new();
         for (kind, cell) in Kind::ALL.into_iter().zip(&row.cells) {
-            let place = Place { kind, run, generation: row.generation, file_bytes: row.file_bytes, source: &source };
+            let place =
+                Place { kind, run, generation: Some(row.generation), file_bytes: row.file_bytes, source: &source };
             if figures::is_unmeasured(&cell.rate) {
                 unmeasured.push(kind.name());
             } else {
@@ -113,7 +125,8 @@ impl Reader<'_> {
             }
         }
         for (kind, cell) in Kind::ALL.into_iter().zip(&row.cells) {
-            let place = Place { kind, run, generation: row.generation, file_bytes: row.file_bytes, source: &source };
+            let place =
+                Place { kind, run, generation: Some(row.generation), file_bytes: row.file_bytes, source: &source };
             self.claim_latency(&place, &cell.latency);
         }
         self.note_unmeasured(&unmeasured, &source);
@@ -127,19 +140,23 @@ impl Reader<'_> {
     }
 
     /// Makes the claims of an output that only contains the table.
-    fn claim_table(&mut self) {
-        let version = self.table.version.clone().unwrap_or_default();
-        let generation = Generation::of_version(&version);
-        let file_bytes = self.table.file_bytes;
+    fn claim_table(&mut self, table: &Table, run: usize) {
+        let version = table.version.clone().unwrap_or_default();
+        let generation = table.generation();
+        let file_bytes = table.file_bytes;
+        // In 2.00 alone the letters of the units leave no column for a rate of files.
+        let is_2 = version.starts_with("2.") || version.is_empty() && table.has_letters;
         let mut unmeasured: Vec<(&str, SourceLine)> = Vec::new();
-        for stated in &self.table.stated {
+        for stated in &table.stated {
             let kind = stated.kind;
             if let Some(piece) = &stated.figures_at {
                 let source = source(piece);
-                let place = Place { kind, run: 1, generation, file_bytes, source: &source };
+                let place = Place { kind, run, generation, file_bytes, source: &source };
                 if figures::is_unmeasured(&stated.cell.rate) {
                     unmeasured.push((kind.name(), source));
-                } else if !kind.is_data() && version.starts_with("2.") {
+                } else if table.lacks_letter(kind, &stated.cell.rate) {
+                    self.note(&source, "a rate without the letter of its unit: it is not claimed");
+                } else if !kind.is_data() && is_2 {
                     self.note(&source, "2.00's table prints N x 1024 for every rate of files: none is claimed");
                 } else {
                     self.claim_rate(&place, &stated.cell.rate);
@@ -148,10 +165,7 @@ impl Reader<'_> {
             }
             if let Some(piece) = &stated.latency_at {
                 let source = source(piece);
-                self.claim_latency(
-                    &Place { kind, run: 1, generation, file_bytes, source: &source },
-                    &stated.cell.latency,
-                );
+                self.claim_latency(&Place { kind, run, generation, file_bytes, source: &source }, &stated.cell.latency);
             }
         }
         let lines: BTreeSet<u64> = unmeasured.iter().map(|(_, source)| source.line).collect();
@@ -173,7 +187,8 @@ impl Reader<'_> {
             return self.note(place.source, "0 is below the tool's resolution: not a measurement");
         }
         let (metric, unit) = match figure.value.unit {
-            Unit::BytesPerSec => (Metric::Throughput, "K/sec"),
+            Unit::BytesPerSec if !text.ends_with(['k', 'm', 'g']) => (Metric::Throughput, "K/sec"),
+            Unit::BytesPerSec => (Metric::Throughput, "/sec"),
             _ => (Metric::OperationRate, "/sec"),
         };
         let whole_file = matches!(place.kind, Kind::PutBlock | Kind::Rewrite | Kind::GetBlock);
@@ -358,7 +373,7 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            if self.table.lines.contains(&(piece.stream, piece.line)) {
+            if self.lines.contains(&(piece.stream, piece.line)) {
                 continue;
             }
             match messages::classify(&piece.text) {

@@ -9,7 +9,7 @@ use super::options::Options;
 /// Returns the subject of a test's rate and latency, with the reason as a short sentence.
 pub(super) fn subject(
     kind: Kind,
-    generation: Generation,
+    generation: Option<Generation>,
     options: &Options,
     chosen: Option<Subject>,
 ) -> (Subject, String) {
@@ -18,7 +18,10 @@ pub(super) fn subject(
     }
     let (subject, reason) = match kind {
         Kind::PutChar | Kind::GetChar => (Subject::Cpu, "a byte a call measures the calls, not the storage"),
-        Kind::PutBlock | Kind::Rewrite => of_write(generation, options),
+        Kind::PutBlock | Kind::Rewrite => match generation {
+            Some(generation) => of_write(generation, options),
+            None => (Subject::Unknown, "the version is not stated, which decides whether an fsync is inside the clock"),
+        },
         Kind::GetBlock | Kind::Seeks => {
             (Subject::Device, "a read figure without further words is taken for the storage")
         }

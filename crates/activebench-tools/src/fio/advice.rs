@@ -2,11 +2,55 @@
 
 use std::collections::BTreeSet;
 
-use activebench_model::advice::{Change, Circumstances, Improvement};
-use activebench_model::phase::{Phase, Submission, Window};
+use activebench_model::advice::{Change, Circumstances, Improvement, Resized, Sizing};
+use activebench_model::phase::{Direction, Phase, Submission, Window};
 
+use super::jobs::Setup;
+
+mod in_files;
+
+const MIB: f64 = 1024.0 * 1024.0;
 /// Options that make fio visit a block again before it has visited all.
 const DRAWS: &[&str] = &["random_distribution", "norandommap", "percentage_random"];
+/// Options that make fio sync.
+const SYNCS: &[&str] = &["end_fsync", "fsync", "fdatasync", "fsync_on_close", "sync", "sync_file_range"];
+/// Options that make fio check the data.
+const CHECKS: &[&str] = &[
+    "verify",
+    "do_verify",
+    "verify_offset",
+    "verify_interval",
+    "verify_pattern",
+    "verify_fatal",
+    "verify_dump",
+    "verify_async",
+    "verify_async_cpus",
+    "verify_backlog",
+    "verify_backlog_batch",
+    "verify_state_save",
+    "verify_state_load",
+    "verifysort",
+    "verifysort_nr",
+    "experimental_verify",
+];
+/// Options that make fio pause.
+const PAUSES: &[&str] = &[
+    "rate",
+    "rate_min",
+    "rate_iops",
+    "rate_iops_min",
+    "rate_process",
+    "rate_cycle",
+    "rate_ignore_thinktime",
+    "thinktime",
+    "thinktime_spin",
+    "thinktime_blocks",
+    "thinktime_blocks_type",
+    "thinktime_iotime",
+    "flow",
+    "flow_id",
+    "flow_sleep",
+];
 /// Those of [`DRAWS`] that only take a value after `=`.
 const DRAWS_WITHOUT_VALUE: &[&str] = &["norandommap"];
 
@@ -44,22 +88,47 @@ pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<S
 }
 
 pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> Result<Change, String> {
-    let given = Given::new(about.argv, about.phases);
+    let setup = Setup::new(about.argv, about.files);
+    let in_files = in_files::InFiles::of(&setup, about.files, wanted)?;
+    let given = match &in_files {
+        Some(in_files) => in_files.given(),
+        None => Given::new(about.argv, about.phases),
+    };
+    let change = change_of(wanted, about, &setup, &given)?;
+    in_files.map_or(Ok(()), |in_files| in_files.can_be(&change, about.argv)).map(|()| change)
+}
+
+fn change_of(
+    wanted: Option<Improvement>,
+    about: &Circumstances<'_>,
+    setup: &Setup,
+    given: &Given,
+) -> Result<Change, String> {
     let has = |name: &str| given.has(name);
-    if !given.on_command_line {
-        return Err("the jobs stand in a file: change it there".to_owned());
-    }
     let lacking = |name: &str, options: &'static [&'static str]| match has(name) {
         false => Ok(Change::AddFirst(options)),
         true => Err("the option that fixes it is already given".to_owned()),
     };
+    let dropping = |names, without_value, otherwise: &str| match given.has_one_of(names) {
+        true => Ok(Change::Drop(names, without_value)),
+        false => Err(otherwise.to_owned()),
+    };
     match wanted {
+        // Another sync adds nothing where those that the command asks for do not reach the medium.
+        Some(Improvement::SurvivePowerLoss) if given.has_one_of(SYNCS) => {
+            Err("the command asks for syncs already".to_owned())
+        }
         Some(Improvement::SyncInsideClock | Improvement::SurvivePowerLoss) => lacking("end_fsync", &["--end_fsync=1"]),
-        Some(Improvement::ReadFromStorage) => lacking("direct", &["--direct=1"]),
-        Some(Improvement::VisitBlocksOnce) => match DRAWS.iter().copied().any(has) {
-            true => Ok(Change::Drop(DRAWS, DRAWS_WITHOUT_VALUE)),
-            false => Err("no option of the command makes the offsets repeat".to_owned()),
+        Some(Improvement::ReadFromStorage) => match is_mapped(setup) {
+            // `direct` has no effect on mapped files.
+            true => Err("mapped files are read through memory: another engine is yours to choose".to_owned()),
+            false => lacking("direct", &["--direct=1"]),
         },
+        Some(Improvement::VisitBlocksOnce) => {
+            dropping(DRAWS, DRAWS_WITHOUT_VALUE, "no option of the command makes the offsets repeat")
+        }
+        Some(Improvement::LeaveOutVerification) => dropping(CHECKS, &[], "no option of the command checks the data"),
+        Some(Improvement::LeaveOutPauses) => dropping(PAUSES, &[], "no option of the command makes fio pause"),
         Some(Improvement::NewOffsetsEachRun) => lacking("randrepeat", &["--randrepeat=0"]),
         Some(Improvement::ReachDepth) => {
             let by_one = about.phases.iter().any(|phase| phase.submission == Submission::Synchronous);
@@ -71,12 +140,53 @@ pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> 
             }
         }
         Some(Improvement::RandomPayload) => lacking("refill_buffers", &["--refill_buffers"]),
-        Some(Improvement::RunLonger) => match has("runtime") || has("time_based") {
-            false => Ok(Change::AddFirst(&["--runtime=10s", "--time_based"])),
-            true => Err("the time that it runs is given".to_owned()),
-        },
+        Some(Improvement::RunLonger) => {
+            let is_limited = given.has_one_of(&["runtime", "time_based"]);
+            match (is_limited, is_kept_in_memory(setup, about.phases)) {
+                (true, _) => Err("the time that it runs is given".to_owned()),
+                (false, true) => Err("it takes a larger file: how large is yours to choose".to_owned()),
+                (false, false) => Ok(Change::AddFirst(&["--runtime=10s", "--time_based"])),
+            }
+        }
         _ => Err("no option of fio fixes it".to_owned()),
     }
+}
+
+/// Returns `true` for jobs that would write the same file in memory over and over if they ran for a time: only a larger
+/// file makes such a pass longer.
+fn is_kept_in_memory(setup: &Setup, phases: &[Phase]) -> bool {
+    let writes = phases.iter().any(|phase| phase.direction == Direction::Write);
+    writes && setup.jobs.iter().any(|job| job.options.is_on("direct") != Some(true))
+}
+
+fn is_mapped(setup: &Setup) -> bool {
+    setup.jobs.iter().any(|job| job.options.engine() == Some("mmap"))
+}
+
+/// Returns the command with a size at which buffered writes take the wanted time, where one size is given.
+pub(super) fn sized(argv: &[String], about: &Sizing<'_>) -> Resized {
+    let unchanged = || Resized { argv: argv.to_vec(), makes: Vec::new() };
+    let setup = Setup::new(argv, about.files);
+    let longer = about.wanted.contains(&Improvement::RunLonger) && is_kept_in_memory(&setup, about.phases);
+    let mut sizes = argv.iter().enumerate().filter(|(_, word)| word.starts_with("--size="));
+    let (Some((place, _)), None, true) = (sizes.next(), sizes.next(), longer) else { return unchanged() };
+    let rate = about.rate_bytes_per_sec.filter(|rate| rate.is_finite() && *rate > 0.0);
+    let tasks = about.phases.iter().map(|phase| phase.requested_tasks.max(1)).max().unwrap_or(1);
+    let present = about.phases.iter().filter_map(|phase| phase.requested_bytes).max();
+    let (Some(rate), Some(present)) = (rate, present) else { return unchanged() };
+    let wanted = (rate * about.seconds).min(about.most_bytes as f64);
+    let mebibytes = (wanted / f64::from(tasks) / (64.0 * MIB)).floor() * 64.0;
+    if mebibytes * MIB * f64::from(tasks) <= present as f64 {
+        return unchanged();
+    }
+    let mut words = argv.to_vec();
+    words[place] = format!("--size={mebibytes:.0}m");
+    // A job file overrides it.
+    let size = format!("{mebibytes:.0}m");
+    if !Setup::new(&words, about.files).jobs.iter().all(|job| job.options.stated("size") == Some(&size)) {
+        return unchanged();
+    }
+    Resized { argv: words, makes: vec![Improvement::RunLonger] }
 }
 
 /// Returns the first option `rate`, `thinktime` or `flow` of the command line; those in a job file are unknown here.
@@ -94,8 +204,10 @@ fn words(argv: &[String]) -> impl Iterator<Item = &str> {
 
 /// The options given in a fio command.
 struct Given {
-    /// Names of options, without dashes and values.
+    /// Names of options, without dashes and values. Of jobs in files: those that each of them has.
     options: BTreeSet<String>,
+    /// Names of options that one of the jobs has.
+    of_one: BTreeSet<String>,
     /// True if the jobs are given on the command line, not in a file.
     on_command_line: bool,
 }
@@ -113,7 +225,11 @@ impl Given {
         if phases.iter().any(|phase| phase.time_limit_ns.is_some()) {
             options.insert("runtime".to_owned());
         }
-        Self { on_command_line: options.contains("name"), options }
+        Self { on_command_line: options.contains("name"), of_one: options.clone(), options }
+    }
+
+    fn has_one_of(&self, options: &[&str]) -> bool {
+        options.iter().any(|option| self.of_one.contains(*option))
     }
 
     fn has(&self, option: &str) -> bool {
@@ -164,6 +280,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn options_are_read_in_both_spellings() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for line in ["fio --name=a --ioengine=mmap", "fio --ioengine mmap --name=a"] {
+            assert!(is_mapped(&Setup::new(&words(line), &[])), "{line}");
+        }
+        assert!(!is_mapped(&Setup::new(&words("fio --name=a --ioengine=psync"), &[])));
+        let writes = [Phase::planned("a-write", "write", Direction::Write)];
+        for (line, expected) in [
+            ("fio --name=a --rw=write", true),
+            ("fio --name=a --rw=write --direct=0", true),
+            ("fio --name=a --rw=write --direct=1", false),
+            ("fio --direct 1 --name=a --rw=write", false),
+        ] {
+            assert_eq!(is_kept_in_memory(&Setup::new(&words(line), &[]), &writes), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn fio_is_told_no_option_that_it_was_given() {
         fn fio(line: &str) -> Given {
             let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -178,6 +312,7 @@ mod tests {
         let read = Phase::planned("a-read", "read", Direction::Read);
         let about = Circumstances {
             argv: &[],
+            files: &[],
             version: None,
             phases: &[],
             phase: Some(&read),

@@ -106,13 +106,13 @@ fn with_clones(all: Vec<JobOptions>) -> Vec<Job> {
 }
 
 /// Finds the file of a name, as the tool wrote it; a different spelling of its folder still matches.
-fn find<'f>(files: &'f [ToolFile], name: &str) -> Option<&'f ToolFile> {
+pub(super) fn find<'f>(files: &'f [ToolFile], name: &str) -> Option<&'f ToolFile> {
     let same = files.iter().find(|file| file.name == name);
     same.or_else(|| files.iter().find(|file| file.file_name() == last_component(name)))
 }
 
 /// Maximum depth of includes, so that files that include each other end.
-const MOST_INCLUDED: usize = 16;
+pub(super) const MOST_INCLUDED: usize = 16;
 
 /// Reads job files.
 struct FileReader<'a> {
@@ -225,7 +225,7 @@ fn sections(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns a line without comments: everything after a `;` or `#` is removed. `None` if nothing remains.
-fn option_line(line: &str) -> Option<String> {
+pub(super) fn option_line(line: &str) -> Option<String> {
     let line = line.split([';', '#']).next().unwrap_or(line).trim();
     (!line.is_empty()).then(|| line.to_owned())
 }

@@ -1,16 +1,35 @@
 //! Parser of fio's report for people: 3 or 4 significant digits, which give the resolution.
 //!
 //! Both layouts: `read: IOPS=50.4k, BW=197MiB/s (207MB/s)(11.0MiB/56msec)` of fio 3 and
-//! `read : io=241236KB, bw=24035KB/s, iops=6008, runt= 10037msec` of fio 2, whose KB is 1024.
+//! `read : io=241236KB, bw=24035KB/s, iops=6008, runt= 10037msec` of fio 1 and 2, whose KB is 1024.
+//!
+//! A number is read if the sign that follows it in fio's own lines follows it: a line may have been wrapped in a number.
+//! Figures belong to the job whose line is before them. Where the text repeats a kind of line within a job, the line of
+//! another job is missing, and nothing is read up to the next one.
 
 use activebench_model::claim::SourceLine;
 
 use super::filter::Section;
+use super::groups;
+use super::normal_numbers::{
+    count_of, decimal_or_thousands, number_of, share, sized, split_unit, value_after, word_after,
+};
 use super::report::{Entry, Figure, Head, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution};
 
-/// Reads one section of plain text; returns the entries of its last report.
-pub(super) fn read(section: &Section<'_>, stream: &str) -> Report {
-    let mut reader = Reader { stream, report: Report::default(), part: Part::Nothing, unit_ns: 1.0, ended: true };
+/// Reads one section of plain text; returns the entries of its last report. `kilobyte` are the bytes of fio 2's KB,
+/// `None` if unknown.
+pub(super) fn read(section: &Section<'_>, stream: &str, kilobyte: Option<f64>) -> Report {
+    let report = Report::default();
+    let mut reader = Reader {
+        stream,
+        report,
+        part: Part::Nothing,
+        unit_ns: 1.0,
+        ended: true,
+        orphaned: false,
+        group: None,
+        kilobyte,
+    };
     for (number, line) in (section.first_line..).zip(section.text.split_inclusive('\n')) {
         // An unterminated line may lack digits.
         if let Some(line) = line.strip_suffix('\n') {
@@ -38,6 +57,12 @@ struct Reader<'s> {
     unit_ns: f64,
     /// True if the entries so far belong to a report that has ended.
     ended: bool,
+    /// True behind lines of a job whose own line is missing.
+    orphaned: bool,
+    /// The group whose summary is being read.
+    group: Option<u32>,
+    /// Bytes of fio 2's KB: its `kb_base`; `None` if unknown.
+    kilobyte: Option<f64>,
 }
 
 impl Reader<'_> {
@@ -46,7 +71,8 @@ impl Reader<'_> {
         let words = line.rsplit('\r').next().unwrap_or(line);
         let text = words.trim();
         let source = || SourceLine { stream: self.stream.to_owned(), line: number, text: line.to_owned() };
-        if let Some(version) = text.strip_prefix("fio-").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        let version = text.strip_prefix("fio-").or_else(|| text.strip_prefix("fio "));
+        if let Some(version) = version.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
             if !version.contains(' ') {
                 self.report.version = Some(version.to_owned());
             }
@@ -64,17 +90,30 @@ impl Reader<'_> {
             if self.ended && self.report.entries.iter().any(|known| known.pid == entry.pid) {
                 self.report.entries.clear();
             }
-            self.ended = false;
+            (self.ended, self.orphaned, self.group) = (false, false, None);
             self.report.complete = false;
             self.report.entries.push(entry);
             self.part = Part::Nothing;
             return;
         }
-        if text.starts_with("Run status group") {
+        if words.contains(": (groupid=") {
+            // The line of a job that cannot be read whole.
+            return self.orphan(source());
+        }
+        if let Some(group) = text.strip_prefix("Run status group") {
+            self.group = group.split_whitespace().next().and_then(|number| number.parse().ok());
             // The end of every report. The lines after it repeat the figures by group.
             self.report.complete = true;
-            self.ended = true;
+            (self.ended, self.orphaned) = (true, false);
             self.part = Part::Nothing;
+            return;
+        }
+        if let Some((way, figures)) = groups::read_line(text, self.kilobyte, &source()) {
+            (self.ended, self.orphaned) = (true, false);
+            groups::add(&mut self.report.groups, self.group, way, figures);
+            return;
+        }
+        if self.orphaned {
             return;
         }
         if self.ended && !self.begin_headless(text) {
@@ -83,18 +122,25 @@ impl Reader<'_> {
         let source = source();
         let again =
             |(way, _): &(Way, &str)| self.report.entries.last().is_some_and(|entry| entry.of(*way).bandwidth.is_some());
-        if self.report.headless && way_of(text).as_ref().is_some_and(again) {
+        if way_of(text).as_ref().is_some_and(again) {
+            if !self.report.headless {
+                return self.orphan(source);
+            }
             self.report.entries.push(Entry::default());
         }
+        let kilobyte = self.kilobyte;
         let Some(entry) = self.report.entries.last_mut() else { return };
         if let Some((way, rest)) = way_of(text) {
-            read_rates(entry, way, rest, &source);
+            read_rates(entry, way, rest, kilobyte, &source);
             self.part = Part::Other(way);
         } else if text.starts_with("fsync/fdatasync/sync_file_range:") {
             self.part = Part::Sync;
-        } else if let Some(rest) = text.strip_prefix("issued rwt") {
+        } else if let Some(rest) = text.strip_prefix("issued ") {
             read_issued(entry, rest, &source);
         } else if let Some(rest) = text.strip_prefix("cpu ") {
+            if entry.user.is_some() && !self.report.headless {
+                return self.orphan(source);
+            }
             entry.user = share(rest, "usr=", &source);
             entry.system = share(rest, "sys=", &source);
         } else if text.starts_with('|') {
@@ -102,6 +148,13 @@ impl Reader<'_> {
         } else {
             self.latency_line(text, &source);
         }
+    }
+
+    /// Ends a job before the lines of another one whose own line is missing or cut.
+    fn orphan(&mut self, source: SourceLine) {
+        (self.ended, self.orphaned) = (false, true);
+        self.part = Part::Nothing;
+        self.report.orphans.get_or_insert(source);
     }
 
     /// Starts an entry without a name at a line of rates without a job before it; returns true if lines of an entry may
@@ -153,6 +206,11 @@ impl Reader<'_> {
         self.part = next;
         self.unit_ns = unit_ns;
         let Some(words) = value_after(rest, "avg=") else { return };
+        if self.latencies().is_some_and(|latencies| latencies.mean.is_some()) {
+            // The rates before it are missing.
+            self.part = Part::Nothing;
+            return;
+        }
         if let Some((number, step)) = number_of(words)
             && let Some(latencies) = self.latencies()
         {
@@ -170,7 +228,9 @@ impl Reader<'_> {
     fn percentiles(&mut self, text: &str, source: &SourceLine) {
         let unit_ns = self.unit_ns;
         let Some(latencies) = self.latencies() else { return };
-        for pair in text.trim_start_matches('|').split("],") {
+        let pairs = text.trim_start_matches('|');
+        let last = pairs.rsplit("],").next().unwrap_or_default();
+        for pair in pairs.split("],") {
             let Some((at, value)) = pair.split_once("th=[") else { continue };
             let at = at.trim().parse::<f64>();
             let Some(slot) =
@@ -178,7 +238,12 @@ impl Reader<'_> {
             else {
                 continue;
             };
-            let printed = value.trim().trim_end_matches(']').trim();
+            // The last one ends with its bracket alone.
+            let closed = value.trim().trim_end_matches(',').strip_suffix(']');
+            let printed = closed.unwrap_or(value).trim();
+            if closed.is_none() && pair == last || latencies.percentiles[slot].is_some() {
+                continue;
+            }
             let Ok(number) = printed.parse::<u64>() else { continue };
             let value = number as f64 * unit_ns;
             latencies.percentiles[slot] = Some(Figure {
@@ -201,7 +266,7 @@ impl Reader<'_> {
 fn head(line: &str) -> Option<(String, Head)> {
     let (name, rest) = line.split_once(": (g=")?;
     let (_, rest) = rest.split_once("): ")?;
-    let stated = |key| value_after(rest, key).map(str::to_owned);
+    let stated = |key| word_after(rest, key).map(str::to_owned);
     let mut head =
         Head { rw: stated("rw="), engine: stated("ioengine="), depth: stated("iodepth="), block_bytes: [None; 3] };
     // Smallest and largest block of reads, writes and trims; fio 2 prints no words beside them.
@@ -238,12 +303,14 @@ fn header(line: &str, source: SourceLine) -> Option<Entry> {
     let (group, rest) = rest.split_once(',')?;
     let (jobs, rest) = rest.split_once("jobs=")?.1.split_once(')')?;
     let (error, rest) = rest.split_once("err=")?.1.split_once(':')?;
-    let (pid, _) = rest.split_once("pid=")?.1.split_once(':')?;
+    // fio 1 prints nothing behind the process.
+    let pid = rest.split_once("pid=")?.1.trim_start();
+    let pid = &pid[..pid.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(pid.len())];
     let error = error.split_whitespace().next()?.parse::<i64>().ok()?;
     Some(Entry {
         name: name.to_owned(),
         jobs: jobs.trim().parse().ok(),
-        pid: pid.trim().parse().ok(),
+        pid: Some(pid.parse().ok()?),
         group: group.trim().parse().ok(),
         error: (error != 0).then_some((error, source)),
         ..Entry::default()
@@ -257,36 +324,31 @@ fn way_of(text: &str) -> Option<(Way, &str)> {
     })
 }
 
-fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
+fn read_rates(entry: &mut Entry, way: Way, text: &str, kilobyte: Option<f64>, source: &SourceLine) {
     let is_fio_2 = !text.contains("IOPS=");
     let directed = entry.of_mut(way);
-    let figure = |words: &str, unit: &str, value: f64, step: f64| Figure {
-        value,
-        resolution: step / 2.0,
-        text: words.to_owned(),
-        unit: unit.to_owned(),
-        source: source.clone(),
+    let sized = |words| match is_fio_2 {
+        true => sized(words, Some(kilobyte?), source),
+        false => sized(words, None, source),
     };
-    let sized = |words: &str| {
-        let (number, unit) = split_unit(words)?;
-        let (value, step) = number_of(number)?;
-        let unit_bytes = if is_fio_2 { unit_bytes_of_fio_2 } else { unit_bytes };
-        let factor = unit_bytes(unit.trim_end_matches("/s"))?;
-        Some(figure(number, unit, value * factor, step * factor))
+    let counted = |words: &str| {
+        let (value, step) = decimal_or_thousands(words)?;
+        let (text, unit) = (words.to_owned(), "iops".to_owned());
+        Some(Figure { value, resolution: step / 2.0, text, unit, source: source.clone() })
     };
-    let counted = |words: &str| number_of(words).map(|(value, step)| figure(words, "iops", value, step));
     let (bandwidth, rate, bytes, runtime) = if let Some(rate) = value_after(text, "IOPS=") {
         // `(11.0MiB/56msec)` ends the line.
         let (bytes, runtime) = text
             .split('(')
-            .filter_map(|part| part.split(')').next()?.split_once('/'))
+            .filter_map(|part| part.split_once(')')?.0.split_once('/'))
             .find(|(_, time)| time.ends_with("msec"))
             .unzip();
         (value_after(text, "BW="), Some(rate), bytes, runtime)
     } else {
-        (value_after(text, "bw="), value_after(text, "iops="), value_after(text, "io="), value_after(text, "runt="))
+        let runtime = text.split_once("runt=").and_then(|(_, time)| time.trim().split_inclusive("msec").next());
+        (value_after(text, "bw="), value_after(text, "iops="), value_after(text, "io="), runtime)
     };
-    directed.runtime_ms = runtime.and_then(|time| time.trim().trim_end_matches("msec").trim().parse().ok());
+    directed.runtime_ms = runtime.and_then(|time| time.trim().strip_suffix("msec")?.trim().parse().ok());
     // The printed digits are nearly always coarser than the clock; both are known here.
     let of_rate = |mut figure: Figure| {
         figure.resolution += directed.runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
@@ -297,104 +359,28 @@ fn read_rates(entry: &mut Entry, way: Way, text: &str, source: &SourceLine) {
     directed.bytes = bytes.and_then(sized);
 }
 
-/// `issued rwts: total=2824,1272,0,0 short=...`; fio 2: `issued    : total=r=30720/w=0/d=0, ...`.
+/// `rwts: total=2824,1272,0,0 short=...`; fio 2: `   : total=r=30720/w=0/d=0, ...`; fio 1: `r/w: total=256/0, short=...`.
 fn read_issued(entry: &mut Entry, rest: &str, source: &SourceLine) {
-    let Some(totals) = value_of(rest, "total=") else { return };
+    let Some((totals, _)) = rest.split_once("total=").and_then(|(_, totals)| totals.trim_start().split_once(' '))
+    else {
+        return;
+    };
+    let totals = totals.trim_end_matches(',');
+    let is_listed = totals.contains(',');
+    let counts: Vec<&str> = totals.split([',', '/']).collect();
     // If all directions are reported as one, their total is printed in place of the reads.
     let as_one = entry.of(Way::Mixed).bandwidth.is_some() && entry.of(Way::Read).bandwidth.is_none();
-    for (way, printed) in Way::DIRECTIONS.into_iter().zip(totals.split(',')) {
+    for (way, counted) in Way::DIRECTIONS.into_iter().zip(&counts) {
         let way = if as_one && way == Way::Read { Way::Mixed } else { way };
-        if let Ok(count) = printed.parse::<u64>() {
+        // fio 2 names the direction: `w=60309`.
+        let printed = counted.split_once('=').map_or(*counted, |(_, printed)| printed);
+        if let (Ok(count), None) = (printed.parse::<u64>(), &entry.of(way).operations) {
             entry.of_mut(way).operations = Some(count_of(count, printed, source));
         }
     }
-    if let Some(printed) = totals.split(',').nth(3)
+    if let Some(printed) = counts.get(3).filter(|_| is_listed)
         && let Ok(count @ 1..) = printed.parse::<u64>()
     {
         entry.syncs = Some(count_of(count, printed, source));
     }
-}
-
-fn count_of(count: u64, printed: &str, source: &SourceLine) -> Figure {
-    Figure {
-        value: count as f64,
-        resolution: 0.0,
-        text: printed.to_owned(),
-        unit: "issued".to_owned(),
-        source: source.clone(),
-    }
-}
-
-fn share(text: &str, key: &str, source: &SourceLine) -> Option<Figure> {
-    let printed = value_after(text, key)?.trim_end_matches('%');
-    let (number, step) = number_of(printed)?;
-    Some(Figure {
-        value: number / 100.0,
-        resolution: step / 200.0,
-        text: printed.to_owned(),
-        unit: "%".to_owned(),
-        source: source.clone(),
-    })
-}
-
-/// Returns the word after a key, up to a comma, a blank or a bracket.
-fn value_after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
-    let at = text.match_indices(key).find(|(at, _)| *at == 0 || text[..*at].ends_with([' ', ',', '(', ':']))?.0;
-    let rest = text[at + key.len()..].trim_start();
-    let end = rest.find([',', ' ', '(', ')', ';']).unwrap_or(rest.len());
-    Some(&rest[..end]).filter(|word| !word.is_empty())
-}
-
-/// Returns the word after a key, commas included.
-fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
-    let rest = text.split_once(key)?.1;
-    rest.split_whitespace().next()
-}
-
-/// Splits `197MiB/s` into `197` and `MiB/s`.
-fn split_unit(word: &str) -> Option<(&str, &str)> {
-    let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    Some(word.split_at(digits))
-}
-
-/// Parses a number with fio's suffix for thousands; returns it with the step of its last digit.
-fn number_of(word: &str) -> Option<(f64, f64)> {
-    let (digits, factor) = match word.as_bytes().last()? {
-        b'k' | b'K' => (&word[..word.len() - 1], 1e3),
-        b'M' => (&word[..word.len() - 1], 1e6),
-        b'G' => (&word[..word.len() - 1], 1e9),
-        _ => (word, 1.0),
-    };
-    let plain =
-        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let number = digits.parse::<f64>().ok().filter(|number| plain && number.is_finite())?;
-    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(300));
-    Some((number * factor, factor * 10f64.powi(-(decimals as i32))))
-}
-
-/// Units of fio 3, which follow IEC 80000-13.
-fn unit_bytes(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "B" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "TiB" => 1024.0f64.powi(4),
-        "kB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        "TB" => 1e12,
-        _ => return None,
-    })
-}
-
-/// Units of fio 2, whose KB is 1024.
-fn unit_bytes_of_fio_2(unit: &str) -> Option<f64> {
-    unit_bytes(match unit {
-        "KB" => "KiB",
-        "MB" => "MiB",
-        "GB" => "GiB",
-        "TB" => "TiB",
-        other => other,
-    })
 }

@@ -8,6 +8,7 @@ use super::engine::{self, Kind};
 use super::entries::{self, Paired};
 use super::filter::sections;
 use super::jobs::{Setup, last_component};
+use super::normal_numbers::KILOBYTE;
 use super::options::{Answer, JobOptions};
 use super::report::{Directed, Entry, Figure, Head, Latencies, Report, Way, rate_resolution};
 use super::{json, normal, subject, terse};
@@ -27,6 +28,8 @@ pub(super) struct Read {
 pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     let mut read = Read::default();
     let (mut of_json, mut of_terse, mut of_people) = (None, None, None);
+    let mut groups = Vec::new();
+    let kilobyte = kilobyte(setup);
     let mut heads: Vec<(String, Head)> = Vec::new();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let written = setup.command.output.as_deref().and_then(|name| {
@@ -58,7 +61,14 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
             if let Some(report) = terse::read(&section, stream) {
                 of_terse = Some(report);
             }
-            let report = normal::read(&section, stream);
+            let mut report = normal::read(&section, stream, kilobyte);
+            if !report.groups.is_empty() {
+                groups = std::mem::take(&mut report.groups);
+            }
+            if let Some(source) = report.orphans.take() {
+                let message = "figures behind a line that names no job, or only a part of it: they are not claimed";
+                read.notes.push(Note { source, message: message.to_owned() });
+            }
             version = report.version.clone().or(version);
             heads.extend(report.heads.iter().cloned());
             if !report.entries.is_empty() {
@@ -76,6 +86,9 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     }
     read.report.version = read.report.version.take().or(version);
     name_headless(&mut read, setup);
+    if read.report.entries.is_empty() {
+        read.report.entries = groups;
+    }
     if let Some(people) = &read.restated {
         read.report.entries.iter_mut().zip(&people.entries).for_each(|(entry, other)| join(entry, other));
     }
@@ -85,6 +98,16 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
         entry.head = of_name.next().filter(|first| of_name.all(|other| other == *first)).cloned();
     }
     read
+}
+
+/// Returns the bytes of a KB in a report of fio 1 or 2; `None` if its jobs differ in it.
+fn kilobyte(setup: &Setup) -> Option<f64> {
+    let is_decimal = |job: &&super::jobs::Job| job.options.stated("kb_base") == Some("1000");
+    match setup.jobs.iter().filter(is_decimal).count() {
+        0 => Some(KILOBYTE),
+        count if count == setup.jobs.len() => Some(1000.0),
+        _ => None,
+    }
 }
 
 /// Returns true if all jobs of an entry time their operations, or none does: then its latencies cover all of them.
@@ -491,6 +514,9 @@ pub(super) fn is_of_fio(output: &ToolOutput) -> bool {
     let stdout = String::from_utf8_lossy(&output.stdout);
     sections(&stdout).iter().any(|section| match section.is_object {
         true => true,
-        false => normal::read(section, "stdout").version.is_some() && normal::read(section, "stdout").complete,
+        false => {
+            let report = normal::read(section, "stdout", Some(KILOBYTE));
+            report.version.is_some() && report.complete
+        }
     })
 }

@@ -155,6 +155,10 @@ pub(super) struct Report {
     pub(super) headless: bool,
     /// fio's description of each job, printed before it starts, by job name.
     pub(super) heads: Vec<(String, Head)>,
+    /// The summaries of the groups of jobs.
+    pub(super) groups: Vec<Entry>,
+    /// The first line of figures whose job is not known, because its own line is missing or cut.
+    pub(super) orphans: Option<SourceLine>,
 }
 
 /// Returns half a step of a rate computed over a time in whole milliseconds, rounded up: the true rate is at most one

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use activebench_model::advice::{Change, Circumstances, Improvement};
+use activebench_model::advice::{Change, Circumstances, Improvement, Resized, Sizing};
+use activebench_model::phase::Pattern;
 
 /// The options of iozone 3.489 that take a value, so that the value is not read as options.
 const WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXyYF";
@@ -58,9 +59,72 @@ pub(super) fn change(wanted: Option<Improvement>, about: &Circumstances<'_>) -> 
         Some(Improvement::MapFiles) if given.contains("-G") || given.contains("-D") => lacking(&["-B"]),
         Some(Improvement::ReadFromStorage) => lacking(&["-I"]),
         Some(Improvement::RandomPayload) => lacking(&["-+w", "0", "-+y", "0", "-+C", "0"]),
+        Some(Improvement::LeaveOutVerification) if about.argv.iter().any(|word| word == "-+d") => {
+            Ok(Change::DropWord("-+d"))
+        }
         Some(Improvement::RunLonger) => Err("it takes a larger file: how large is yours to choose".to_owned()),
         _ => Err("no option of iozone fixes it".to_owned()),
     }
+}
+
+/// Largest file that is suggested, in bytes: large enough for 10 s at 3.2 GiB/s.
+const LARGEST_BYTES: f64 = 32.0 * 1024.0 * 1024.0 * 1024.0;
+
+pub(super) fn sized(argv: &[String], about: &Sizing<'_>) -> Resized {
+    let given = options(argv);
+    let mut words = argv.to_vec();
+    let has = |option: &str| given.contains(option);
+    let is_sequential = about.phases.iter().all(|phase| phase.pattern == Pattern::Sequential);
+    // A table over many sizes has its own. How fast single blocks at random places are is not known from a sequential
+    // rate.
+    let is_table = about.phases.is_empty() || ["-a", "-A", "-z", "-n", "-g", "-y", "-q"].into_iter().any(has);
+    if is_table || !is_sequential {
+        return Resized { argv: words, makes: Vec::new() };
+    }
+    // 4 KiB at a time, one after the other, say little about a sequential rate.
+    if has("-I") && !has("-r") {
+        words.push("-r1m".to_owned());
+    }
+    let makes = match longer_size(about) {
+        Some(size) if set_size(&mut words, &size) => vec![Improvement::RunLonger],
+        _ => Vec::new(),
+    };
+    Resized { argv: words, makes }
+}
+
+/// Returns the file size of each task, as an option's value, at which a pass takes the wanted time; `None` where that
+/// is not known, or no more than it is.
+fn longer_size(about: &Sizing<'_>) -> Option<String> {
+    let rate = about.rate_bytes_per_sec.filter(|rate| rate.is_finite() && *rate > 0.0)?;
+    let tasks = about.phases.iter().map(|phase| phase.requested_tasks.max(1)).max().unwrap_or(1);
+    let present = about.phases.iter().filter_map(|phase| phase.requested_bytes).min()? as f64;
+    if present >= rate * about.seconds / 2.0 {
+        return None;
+    }
+    let wanted = (rate * about.seconds).min(LARGEST_BYTES).min(about.most_bytes as f64) / f64::from(tasks);
+    let mebibytes = wanted / (1024.0 * 1024.0);
+    let size = match mebibytes {
+        large if large >= 1024.0 => format!("{:.0}g", (large / 1024.0).round()),
+        small => format!("{:.0}m", (small / 64.0).floor() * 64.0),
+    };
+    (wanted * f64::from(tasks) > present && size != "0m").then_some(size)
+}
+
+/// Replaces the file size of a command, in one word or two. Returns `false` where it has none.
+fn set_size(words: &mut [String], size: &str) -> bool {
+    let begins_with_digit = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    for place in 1..words.len() {
+        let Some(rest) = words[place].strip_prefix("-s") else { continue };
+        if begins_with_digit(rest) {
+            words[place] = format!("-s{size}");
+            return true;
+        }
+        if rest.is_empty() && words.get(place + 1).is_some_and(|next| begins_with_digit(next)) {
+            size.clone_into(&mut words[place + 1]);
+            return true;
+        }
+    }
+    false
 }
 
 pub(super) fn option_of_pauses(argv: &[String]) -> Option<String> {

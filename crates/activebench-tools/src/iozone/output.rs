@@ -11,10 +11,11 @@ use activebench_model::output::ToolOutput;
 use activebench_model::units::Quantity;
 
 use super::catalogue::{Kind, THROUGHPUT_TESTS, single_id, throughput_id};
+use super::columns::Header;
 use super::messages;
 use super::options::Options;
 use super::report::Report;
-use super::rows::{Layout, Piece, leading_fields, read_row};
+use super::rows::{Expected, Piece, leading_fields, read_row};
 use super::subject::subject;
 use super::throughput::{self, Figure};
 
@@ -45,14 +46,23 @@ pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subje
     reader.parsed
 }
 
+/// The line in which the output states its own command.
+pub(super) const COMMAND: &str = "Command line used:";
+
+/// Lines that may follow the command. Any other line is the rest of a command that was wrapped.
+const BEHIND_THE_COMMAND: [&str; 4] = ["Output is in ", "Time Resolution", "OPS Mode", "Microseconds/op Mode"];
+/// A command is wrapped into this many lines at most.
+const MOST_LINES_OF_COMMAND: usize = 4;
+
 /// Returns the options that the output itself states, for an output without its command line.
 fn echoed_options(lines: &[Piece]) -> Options {
-    let command = lines
-        .iter()
-        .filter(|line| line.terminated)
-        .find_map(|line| line.text.trim_start().strip_prefix("Command line used:"))
-        .unwrap_or_default();
-    Options::parse(&command.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    let whole = || lines.iter().filter(|line| line.terminated).map(|line| line.text.trim());
+    let Some(place) = whole().position(|line| line.starts_with(COMMAND)) else { return Options::default() };
+    let is_rest = |line: &&str| !line.is_empty() && !BEHIND_THE_COMMAND.iter().any(|known| line.starts_with(known));
+    let rest = whole().skip(place + 1).take_while(is_rest).take(MOST_LINES_OF_COMMAND);
+    let first = whole().nth(place).and_then(|line| line.strip_prefix(COMMAND));
+    let words = first.into_iter().chain(rest).flat_map(str::split_whitespace);
+    Options::parse(&words.map(str::to_owned).collect::<Vec<_>>())
 }
 
 fn split_lines(bytes: &[u8]) -> Vec<Piece> {
@@ -75,6 +85,11 @@ fn split_lines(bytes: &[u8]) -> Vec<Piece> {
 struct Block {
     phase: String,
     kind: Kind,
+    /// Number of its tasks and name of its test, as printed.
+    tasks: u32,
+    test: String,
+    /// Lines of the block so far. None occurs twice.
+    seen: BTreeSet<String>,
 }
 
 struct Reader<'a> {
@@ -83,8 +98,10 @@ struct Reader<'a> {
     parsed: Parsed,
     unit: TableUnit,
     unit_text: String,
-    /// Set once the table's header was read; the layout if its spacing is known.
-    header: Option<Option<Layout>>,
+    /// True if the output states the unit.
+    unit_stated: bool,
+    /// Set once the table's header was read, until the table ends.
+    header: Option<Header>,
     /// Sizes of the rows so far.
     rows: BTreeSet<(u64, u64)>,
     block: Option<Block>,
@@ -108,6 +125,7 @@ impl<'a> Reader<'a> {
             parsed: Parsed { tool: "iozone".to_owned(), ..Parsed::default() },
             unit,
             unit_text: unit_text.to_owned(),
+            unit_stated: false,
             header: None,
             rows: BTreeSet::new(),
             block: None,
@@ -127,16 +145,17 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            if self.header.is_some() && self.begins_row(&line.text) {
+            if self.begins_row(&line.text) {
                 let (pieces, next) = self.collect_row(lines, index - 1);
                 index = next;
                 self.read_row(&pieces);
-            } else if let Some(layout) = Layout::of_header(&line.text).filter(|_| line.terminated) {
-                self.header = Some(layout);
-            } else if line.text.trim() == "Excel output is below:"
-                || line.text.trim_start().starts_with("\"Throughput report")
-            {
+            } else if let Some(header) = Header::read(&line.text).filter(|_| line.terminated) {
+                self.header = Some(self.whole_header(header, &lines[index..]));
+            } else if line.text.trim() == "Excel output is below:" {
                 in_report = true;
+            } else if Report::begins(&line.text) {
+                in_report = true;
+                self.report.take(line.line, &line.text);
             } else {
                 self.read_plain_line(line);
             }
@@ -147,7 +166,14 @@ impl<'a> Reader<'a> {
     }
 
     fn begins_row(&self, text: &str) -> bool {
-        leading_fields(text, self.header.flatten()).is_some()
+        self.header.as_ref().is_some_and(|header| leading_fields(text, header).is_some())
+    }
+
+    /// Returns a header as far as its words say which numbers a row has: a part of a wrapped one does not.
+    fn whole_header(&self, header: Header, behind: &[Piece]) -> Header {
+        let next = behind.iter().find(|line| !line.text.trim().is_empty());
+        let is_part = !self.options.known && next.is_some_and(|line| Header::is_rest(&line.text));
+        if is_part { Header { kinds: Vec::new(), ..header } } else { header }
     }
 
     /// Returns the pieces of the row that begins at `first`, and the index of the line after it.
@@ -173,12 +199,21 @@ impl<'a> Reader<'a> {
             }
             index += 1;
         }
+        // The next line may begin with the digits that a wrapped line lacks.
+        let wrapped = lines.get(next).is_some_and(|line| {
+            line.text.starts_with(|first: char| first.is_ascii_digit()) && !self.begins_row(&line.text)
+        });
+        if let Some(last) = pieces.last_mut().filter(|_| wrapped) {
+            last.terminated = false;
+        }
         (pieces, next)
     }
 
     fn read_row(&mut self, pieces: &[Piece]) {
-        let expected = expected_columns(self.options);
-        let Some(row) = read_row(pieces, self.header.flatten(), &expected) else { return };
+        let Some(header) = &self.header else { return };
+        let asked = expected_columns(self.options);
+        let expected = if self.options.known { Expected::Of(&asked) } else { Expected::AllOf(&header.kinds) };
+        let Some(row) = read_row(pieces, header, expected) else { return };
         if let Some(remark) = row.remark {
             self.note(&pieces[0], remark);
         }
@@ -238,6 +273,10 @@ impl<'a> Reader<'a> {
         let cells = std::mem::take(&mut self.report.cells);
         let loops = self.options.loops()
             || cells.iter().any(|cell| (cell.file_kib, cell.record_kib) != (cells[0].file_kib, cells[0].record_kib));
+        if let Some(first) = cells.first().filter(|_| !self.unit_stated && !self.options.known) {
+            let line = Piece { line: first.line, text: first.digits.clone(), terminated: true };
+            self.note(&line, "the report states no unit: its figures are read in kBytes/sec, the tool's own");
+        }
         for cell in cells {
             // The report pads sizes that were not run with zeros.
             if cell.digits.bytes().all(|byte| byte == b'0') {
@@ -257,7 +296,11 @@ impl<'a> Reader<'a> {
         if let Some(read) = throughput::read_line(&line.text) {
             return self.claim_throughput(read, line);
         }
-        if text.starts_with("Command line used:") {
+        if text.starts_with("Children see throughput") {
+            // The lines behind it belong to a test whose name is cut.
+            self.block = None;
+            self.note(line, "the line of a test is cut: the figures behind it are not claimed");
+        } else if text.starts_with(COMMAND) {
             // The user's words are not the tool's.
         } else if let Some(rest) = text.strip_prefix("Version $Revision:") {
             let version = rest.trim().trim_end_matches('$').trim();
@@ -267,19 +310,23 @@ impl<'a> Reader<'a> {
         } else if let Some(rest) = text.strip_prefix("Time Resolution =") {
             self.parsed.clock_step_ns = seconds_as_ns(rest.trim().trim_end_matches("seconds.").trim());
         } else if let Some(unit) = text.strip_prefix("Output is in ") {
+            self.unit_stated = true;
             self.unit = TableUnit::KibPerSec;
             self.unit_text = unit.to_owned();
         } else if let Some(rest) = text.strip_prefix("OPS Mode. Output is in ") {
+            self.unit_stated = true;
             // With both -N and -O the numbers are microseconds, in any order.
             if self.unit != TableUnit::MicrosPerOp {
                 self.unit = TableUnit::OpsPerSec;
                 self.unit_text = rest.trim_end_matches('.').to_owned();
             }
         } else if let Some(rest) = text.strip_prefix("Microseconds/op Mode. Output is in ") {
+            self.unit_stated = true;
             self.unit = TableUnit::MicrosPerOp;
             self.unit_text = rest.trim_end_matches('.').to_owned();
         } else if text == "iozone test complete." {
             self.parsed.complete = true;
+            self.header = None;
         } else if messages::is_error(text) {
             self.parsed.errors.push(Note { source: source("stdout", line), message: "error of the tool".to_owned() });
         } else if let Some(message) = messages::remark(text) {
@@ -289,6 +336,7 @@ impl<'a> Reader<'a> {
 
     fn claim_throughput(&mut self, read: throughput::Line<'_>, line: &Piece) {
         use throughput::Line;
+        self.leave_other_block(&read);
         match read {
             Line::Children { tasks, test, rate } => {
                 let repeat = self.repeats.entry((tasks, test.to_owned())).or_default();
@@ -298,7 +346,8 @@ impl<'a> Reader<'a> {
                 if kind.is_none() {
                     self.note(line, "a test of the throughput mode that is not known");
                 }
-                self.block = Some(Block { phase, kind: kind.unwrap_or(Kind::Mixed) });
+                let (test, seen) = (test.to_owned(), BTreeSet::new());
+                self.block = Some(Block { phase, kind: kind.unwrap_or(Kind::Mixed), tasks, test, seen });
                 self.claim_rate(Metric::SumOfTaskThroughput, rate, None, line);
             }
             Line::Parent { rate, .. } => self.claim_rate(Metric::ParentThroughput, rate, None, line),
@@ -311,6 +360,26 @@ impl<'a> Reader<'a> {
                 self.claim_bytes(Metric::BytesMoved, moved, line);
                 self.claim_rate(Metric::TaskThroughput, rate, bytes, line);
             }
+        }
+    }
+
+    /// Leaves the block at a line of another one, whose first line is missing.
+    fn leave_other_block(&mut self, read: &throughput::Line<'_>) {
+        use throughput::Line;
+        let Some(block) = &mut self.block else { return };
+        let name = match read {
+            Line::Children { .. } => return,
+            Line::Parent { .. } => "parent".to_owned(),
+            Line::Min(_) => "min".to_owned(),
+            Line::Max(_) => "max".to_owned(),
+            Line::Mean(_) => "mean".to_owned(),
+            Line::MinMoved(_) => "moved".to_owned(),
+            Line::Child { index, .. } => format!("child {index}"),
+        };
+        let is_other =
+            matches!(read, Line::Parent { tasks, test, .. } if (*tasks, *test) != (block.tasks, block.test.as_str()));
+        if is_other || !block.seen.insert(name) {
+            self.block = None;
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct ReportCell {
 pub(super) struct Report {
     block: Block,
     records_kib: Vec<u64>,
+    /// True while the block's line of record sizes may go on: no row has been read.
+    in_records: bool,
     /// Every number of the known blocks, zeros included, in the order of the output.
     pub cells: Vec<ReportCell>,
 }
@@ -39,6 +41,15 @@ enum Block {
 }
 
 impl Report {
+    /// Returns true if a line is the title of a block, also without the line that announces the report.
+    pub(super) fn begins(line: &str) -> bool {
+        let title = line.trim().strip_prefix('"').and_then(|rest| rest.split_once('"')).map(|(quoted, _)| quoted);
+        title.is_some_and(|title| {
+            let of_pass = |kind: Kind| title.strip_suffix(" report") == Some(kind.report_title());
+            title.starts_with("Throughput report") || Kind::COLUMNS.into_iter().any(of_pass)
+        })
+    }
+
     /// Reads a line; returns `true` if it belongs to the report.
     pub(super) fn take(&mut self, number: u64, line: &str) -> bool {
         let Some(rest) = line.trim_start().strip_prefix('"') else {
@@ -47,6 +58,7 @@ impl Report {
         let Some((quoted, rest)) = rest.split_once('"') else { return false };
         if let Some(title) = quoted.strip_suffix(" report") {
             self.records_kib.clear();
+            self.in_records = true;
             self.block = match Kind::COLUMNS.into_iter().find(|kind| kind.report_title() == title) {
                 Some(kind) => Block::Rates(kind),
                 None => Block::Other,
@@ -61,10 +73,19 @@ impl Report {
         };
         let Block::Rates(kind) = self.block else { return true };
         if rest.contains('"') || (rest.trim().is_empty() && self.records_kib.is_empty()) {
-            self.records_kib = line.split('"').filter_map(|word| word.trim().parse().ok()).collect();
+            if self.in_records {
+                // A wrapped line goes on in the next one; where it was cut in a number, the rest has no names.
+                self.in_records = line.matches('"').count().is_multiple_of(2);
+                let quoted = line.split('"').skip(1).step_by(2).take(line.matches('"').count() / 2);
+                self.records_kib.extend(quoted.map_while(|word| word.trim().parse::<u64>().ok()));
+            }
             return true;
         }
-        for (digits, &record_kib) in rest.split_whitespace().zip(&self.records_kib) {
+        self.in_records = false;
+        let count = rest.split_whitespace().count();
+        // A row that lacks numbers was cut, and its last number may be.
+        let whole = if count < self.records_kib.len() { count.saturating_sub(1) } else { count };
+        for (digits, &record_kib) in rest.split_whitespace().take(whole).zip(&self.records_kib) {
             if digits.bytes().all(|byte| byte.is_ascii_digit()) {
                 self.cells.push(ReportCell {
                     kind,
@@ -94,7 +115,7 @@ mod tests {
 
     #[test]
     fn blocks_of_rates_are_read_and_others_are_passed_over() {
-        let text = "\"Writer report\"\n        \"4\"  \"8\"  \"16\"\n\"64\"   432398  312204 \n\"128\"   156257  0  515822 \n\n\
+        let text = "\"Writer report\"\n        \"4\"  \"8\"  \"16\"\n\"64\"   432398  312204  0 \n\"128\"   156257  0  515822 \n\n\
                     \"Writer CPU utilization report (Zero values should be ignored)\"\n        \"4\"\n\"64\"    23.74\n\n\
                     \"Re-Reader report\"\n        \"64\"\n\"2048\"   13552946 \n";
         let mut report = Report::default();
@@ -111,6 +132,7 @@ mod tests {
             [
                 (Kind::Write, 64, 4, "432398", 3),
                 (Kind::Write, 64, 8, "312204", 3),
+                (Kind::Write, 64, 16, "0", 3),
                 (Kind::Write, 128, 4, "156257", 4),
                 (Kind::Write, 128, 8, "0", 4),
                 (Kind::Write, 128, 16, "515822", 4),

@@ -2,53 +2,14 @@
 //!
 //! A row is written in pieces (one `write(2)` per number), cells have fixed widths, skipped
 //! tests are blank, and a number may fill or overflow its cell. Therefore cells are read by
-//! column; if that fails, the row is read by words and the set of known tests.
+//! column, counted from the row's own record size: a table that was moved as a whole keeps its columns.
+//! If that fails, the row is read by words and the set of known tests.
 
 use super::catalogue::Kind;
+use super::columns::{Cells, FILE_WIDTH, Header, RECORD_WIDTH, columns_under};
 
-/// Widths of the two leading fields, the same in every known version.
-const FILE_WIDTH: usize = 16;
-const RECORD_WIDTH: usize = 8;
 /// More digits than any rate has: a longer run of digits is two adjacent cells.
-const LONGEST_NUMBER: usize = 12;
-
-/// Widths of the cells of one version's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    widths: [usize; Kind::COLUMNS.len()],
-    /// Width of a skipped fread cell, which differs: 3.489 pads a skipped fread pair with 17.
-    skipped_freread: usize,
-}
-
-/// 3.434 and later.
-const WIDE: Layout = Layout { widths: [9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9, 9, 9, 8, 9], skipped_freread: 8 };
-/// 3.263 to 3.420.
-const NARROW: Layout = Layout { widths: [8, 8, 9, 9, 8, 8, 8, 8, 8, 9, 9, 8, 9, 8, 9, 8, 9], skipped_freread: 9 };
-
-impl Layout {
-    /// Returns the layout that the table's second header line announces; `None` if the line is not a
-    /// header, `Some(None)` for a header with the spacing of no known version.
-    pub(super) fn of_header(line: &str) -> Option<Option<Layout>> {
-        let mut words = line.split_whitespace();
-        let size = words.next()?;
-        if !size.eq_ignore_ascii_case("kb") || words.next() != Some("reclen") {
-            return None;
-        }
-        let ends_at = |word: &str, end: usize| {
-            end.checked_sub(word.len()).and_then(|start| line.get(start..end)).is_some_and(|cell| cell == word)
-        };
-        let start = FILE_WIDTH + RECORD_WIDTH;
-        Some(if !ends_at(size, FILE_WIDTH) || !ends_at("reclen", start) {
-            None
-        } else if ends_at("write", start + WIDE.widths[0]) {
-            Some(WIDE)
-        } else if ends_at("write", start + NARROW.widths[0]) {
-            Some(NARROW)
-        } else {
-            None
-        })
-    }
-}
+pub(super) const LONGEST_NUMBER: usize = 12;
 
 /// A piece of a row: a line, or the text after debug lines that cut the row.
 #[derive(Clone, Debug)]
@@ -85,45 +46,103 @@ pub(super) struct Row {
     pub remark: Option<&'static str>,
 }
 
+/// The passes that a row without usable columns states, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected<'a> {
+    /// The command is known: a row that was cut short states the first of these.
+    Of(&'a [Kind]),
+    /// The command is not known: only a row with a number for each column of the header can be read.
+    AllOf(&'a [Kind]),
+}
+
+/// The sizes that begin a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leading {
+    pub file_kib: u64,
+    pub record_kib: u64,
+    /// End of the record size in the line, in bytes.
+    end: usize,
+}
+
 /// Returns the leading fields of a row; `None` if the line does not begin like one.
-pub(super) fn leading_fields(text: &str, layout: Option<Layout>) -> Option<(u64, u64)> {
-    if layout.is_some() {
-        let file = right_aligned(text.get(..FILE_WIDTH)?)?;
-        let record = right_aligned(text.get(FILE_WIDTH..FILE_WIDTH + RECORD_WIDTH)?)?;
-        return Some((file, record));
+pub(super) fn leading_fields(text: &str, header: &Header) -> Option<Leading> {
+    if header.layout.is_none() {
+        return leading_words(text).filter(|leading| leading.fit_each_other());
     }
+    at_header(text, header).or_else(|| {
+        // A line that was moved by itself keeps the width of the record's field.
+        let leading = leading_words(text)?;
+        let before = text.get(..leading.end)?;
+        let field = before.len().checked_sub(RECORD_WIDTH)?;
+        let aligned = before.get(field..).is_some_and(|field| right_aligned(field) == Some(leading.record_kib));
+        let follows = before.get(..field).is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_digit()));
+        let has_numbers = !text[leading.end..].trim().is_empty();
+        (aligned && follows && has_numbers && leading.fit_each_other()).then_some(leading)
+    })
+}
+
+/// Reads the two fields in the columns of the header.
+fn at_header(text: &str, header: &Header) -> Option<Leading> {
+    let file_end = header.size_end;
+    let end = file_end + RECORD_WIDTH;
+    let file = text.get(file_end.saturating_sub(FILE_WIDTH)..file_end)?;
+    let before = text.get(..file_end.saturating_sub(FILE_WIDTH))?;
+    before.trim().is_empty().then_some(())?;
+    let (file_kib, record_kib) = (right_aligned(file)?, right_aligned(text.get(file_end..end)?)?);
+    Some(Leading { file_kib, record_kib, end })
+}
+
+fn leading_words(text: &str) -> Option<Leading> {
     if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ' || byte == b'\t') {
         return None;
     }
-    let mut words = text.split_whitespace();
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    let mut words = text.split_ascii_whitespace();
+    let (file, record) = (words.next()?, words.next()?);
+    let end = record.as_ptr() as usize - text.as_ptr() as usize + record.len();
+    Some(Leading { file_kib: file.parse().ok()?, record_kib: record.parse().ok()?, end })
+}
+
+impl Leading {
+    /// Returns true if the two may be the sizes of a file and of its records. A line that a mail wrapped begins with
+    /// two rates, of which one is hardly ever a multiple of the other.
+    fn fit_each_other(self) -> bool {
+        self.record_kib > 0 && self.file_kib.is_multiple_of(self.record_kib)
+    }
 }
 
 fn right_aligned(field: &str) -> Option<u64> {
-    let digits = field.trim_start_matches(' ');
+    let digits = field.trim_start_matches([' ', '\t']);
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok()).flatten()
 }
 
 /// Parses a row. `expected` are the passes that print a number, in order: it is used
 /// if columns cannot be trusted.
-pub(super) fn read_row(pieces: &[Piece], layout: Option<Layout>, expected: &[Kind]) -> Option<Row> {
-    let (file_kib, record_kib) = leading_fields(&pieces.first()?.text, layout)?;
+pub(super) fn read_row(pieces: &[Piece], header: &Header, expected: Expected<'_>) -> Option<Row> {
+    let leading = leading_fields(&pieces.first()?.text, header)?;
     let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
     let terminated = pieces.last().is_some_and(|piece| piece.terminated);
-    let by_columns = layout.map(|layout| read_columns(&text, terminated, layout));
-    let (cells, remark) = match by_columns {
-        Some(Ok(cells)) => (cells, None),
-        failed => match read_words(&text, terminated, expected) {
-            Some(cells) if failed.is_none() => (cells, None),
-            Some(cells) => (cells, Some("the row was read by words, not by columns")),
+    let numbers = text.get(leading.end..).unwrap_or_default();
+    let by_columns = header.layout.as_ref().map(|layout| match &layout.cells {
+        Cells::Widths(widths, skipped_freread) => read_columns(numbers, terminated, widths, *skipped_freread),
+        Cells::Ends(ends) => Ok(columns_under(numbers, terminated, ends)),
+    });
+    let (spans, remark) = match by_columns {
+        Some(Ok(read)) => (read.spans, read.remark),
+        failed => match read_words(numbers, terminated, expected) {
+            Some(spans) if failed.is_none() => (spans, None),
+            Some(spans) => (spans, Some("the row was read by words, not by columns")),
             None => (Vec::new(), Some("the numbers of the row cannot be separated")),
         },
     };
-    let cells = cells
+    let cells = spans
         .into_iter()
-        .map(|(kind, start, end)| Cell { kind, digits: text[start..end].to_owned(), piece: piece_at(pieces, end) })
+        .map(|(kind, start, end)| Cell {
+            kind,
+            digits: numbers[start..end].to_owned(),
+            piece: piece_at(pieces, leading.end + end),
+        })
         .collect();
-    Some(Row { file_kib, record_kib, cells, remark })
+    Some(Row { file_kib: leading.file_kib, record_kib: leading.record_kib, cells, remark })
 }
 
 /// Returns the piece that contains the byte before `end`.
@@ -138,22 +157,39 @@ fn piece_at(pieces: &[Piece], end: usize) -> usize {
         .unwrap_or(0)
 }
 
-type Span = (Kind, usize, usize);
+/// A number with its pass: the bytes of the number, counted from the end of the record size.
+pub(super) type Span = (Kind, usize, usize);
+
+/// The numbers of a row that stand in known columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct InColumns {
+    pub(super) spans: Vec<Span>,
+    /// Why numbers behind these were not read.
+    pub(super) remark: Option<&'static str>,
+}
+
+/// A number at the end of its line that does not reach the end of its column.
+pub(super) const MAY_BE_CUT: &str = "the last number of the row may be cut: it is not claimed";
 
 /// Reads the cells from left to right, as `printf("%9lld")` wrote them.
-fn read_columns(text: &str, terminated: bool, layout: Layout) -> Result<Vec<Span>, ()> {
+fn read_columns(
+    text: &str,
+    terminated: bool,
+    widths: &[usize; Kind::COLUMNS.len()],
+    skipped_freread: usize,
+) -> Result<InColumns, ()> {
     let bytes = text.as_bytes();
-    let mut cells = Vec::new();
-    let mut position = FILE_WIDTH + RECORD_WIDTH;
-    for (index, (kind, width)) in Kind::COLUMNS.into_iter().zip(layout.widths).enumerate() {
+    let mut spans = Vec::new();
+    let mut position = 0;
+    for (index, (kind, &width)) in Kind::COLUMNS.into_iter().zip(widths).enumerate() {
         let rest = bytes.get(position..).unwrap_or_default();
         if rest.iter().all(|&byte| byte == b' ') {
-            return Ok(cells);
+            return Ok(InColumns { spans, remark: None });
         }
         let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
         let run = rest[blanks..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let skipped = if kind == Kind::Freread { layout.skipped_freread } else { width };
-        let later = &layout.widths[index + 1..];
+        let skipped = if kind == Kind::Freread { skipped_freread } else { width };
+        let later = &widths[index + 1..];
         if skipped != width && blanks >= skipped && ends_a_cell(blanks + run, skipped, later) {
             position += skipped;
             continue;
@@ -162,26 +198,31 @@ fn read_columns(text: &str, terminated: bool, layout: Layout) -> Result<Vec<Span
             position += width;
             continue;
         }
-        let next_width = layout.widths.get(index + 1).copied().unwrap_or(usize::MAX);
+        let next_width = widths.get(index + 1).copied().unwrap_or(usize::MAX);
         let length = match (blanks, run) {
             (_, 0) => return Err(()),
             (0, run) if run > width && run == width.saturating_add(next_width) => width,
             (0, run) if (width..=LONGEST_NUMBER).contains(&run) => run,
+            // A number cut off by the end of the output, or of a line that was wrapped.
+            (blanks, run) if run < width - blanks && blanks + run == rest.len() => {
+                return Ok(InColumns { spans, remark: terminated.then_some(MAY_BE_CUT) });
+            }
             (0, _) => return Err(()),
             // Right-aligned: digits after the cell's end belong to the next cell.
             (blanks, run) if run >= width - blanks => width - blanks,
-            // A number cut off by the end of the output.
-            (_, run) if blanks + run == rest.len() && !terminated => return Ok(cells),
             _ => return Err(()),
         };
         let (start, end) = (position + blanks, position + blanks + length);
         if end == bytes.len() && !terminated {
-            return Ok(cells);
+            return Ok(InColumns { spans, remark: None });
         }
-        cells.push((kind, start, end));
+        spans.push((kind, start, end));
         position = end;
     }
-    if bytes.get(position..).unwrap_or_default().iter().all(|&byte| byte == b' ') { Ok(cells) } else { Err(()) }
+    match bytes.get(position..).unwrap_or_default().iter().all(|&byte| byte == b' ') {
+        true => Ok(InColumns { spans, remark: None }),
+        false => Err(()),
+    }
 }
 
 /// Returns true if a number that ends at `end` is right-aligned in one of the later cells when the
@@ -194,9 +235,8 @@ fn ends_a_cell(end: usize, skipped: usize, later: &[usize]) -> bool {
     })
 }
 
-/// Reads words in the order of the expected passes; `None` if there are more words than passes
-/// or a word is not a number.
-fn read_words(text: &str, terminated: bool, expected: &[Kind]) -> Option<Vec<Span>> {
+/// Reads words in the order of the expected passes; `None` if their number does not fit or a word is not a number.
+fn read_words(text: &str, terminated: bool, expected: Expected<'_>) -> Option<Vec<Span>> {
     let bytes = text.as_bytes();
     let mut spans = Vec::new();
     let mut position = 0;
@@ -219,11 +259,15 @@ fn read_words(text: &str, terminated: bool, expected: &[Kind]) -> Option<Vec<Spa
         }
         position = end;
     }
-    let numbers = spans.get(2..).unwrap_or_default();
-    if numbers.len() > expected.len() {
+    let kinds = match expected {
+        Expected::Of(kinds) => kinds,
+        Expected::AllOf(kinds) if kinds.len() == spans.len() => kinds,
+        Expected::AllOf(_) => return None,
+    };
+    if spans.len() > kinds.len() {
         return None;
     }
-    Some(numbers.iter().zip(expected).map(|(&(start, end), &kind)| (kind, start, end)).collect())
+    Some(spans.iter().zip(kinds).map(|(&(start, end), &kind)| (kind, start, end)).collect())
 }
 
 #[cfg(test)]
@@ -244,9 +288,9 @@ mod tests {
                 terminated: terminated || index + 1 < count,
             })
             .collect();
-        let layout = Layout::of_header(header).flatten();
+        let header = Header::read(header).expect("a header");
         let known = [Kind::Write, Kind::Rewrite, Kind::Read, Kind::Reread];
-        let row = read_row(&pieces, layout, &known);
+        let row = read_row(&pieces, &header, Expected::Of(&known));
         let cells: Option<Vec<_>> =
             row.as_ref().map(|row| row.cells.iter().map(|cell| (cell.kind, cell.digits.as_str())).collect());
         assert_eq!(cells.as_deref(), expected, "{row:?}");

@@ -1,4 +1,7 @@
 //! Advice on changing an Orion command line.
+//!
+//! No size is advised: the volumes of the `.lun` file decide how much Orion goes over, and `-size_small` and
+//! `-size_large` are the blocks that the user asks about.
 
 use activebench_model::advice::{Change, Circumstances, Improvement};
 

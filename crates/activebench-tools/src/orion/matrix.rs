@@ -7,7 +7,7 @@ use super::statements::{Figure, Gathered, Rank, Statement, TimeUnit};
 use super::text::{Line, Number, lines};
 
 /// Start of the first line of every matrix. 12c puts words before it.
-const HEADER: &str = "Large/Small";
+pub(super) const HEADER: &str = "Large/Small";
 
 /// The content before the cells.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use activebench_engine::doctor::{Diagnosis, diagnose};
+use activebench_engine::doctor::{Check, Diagnosis, diagnose};
 use activebench_engine::failure::{ExitCode, Failure};
-use clap::Args;
+use clap::{Args, CommandFactory};
 
 use super::{Rights, Subcommand};
 use crate::formats::FormatRequest;
-use crate::output;
+use crate::settings::Settings;
+use crate::{Cli, output};
 
 const ABOUT: &str = "\
 Show what this host allows activebench to observe, and the command that fixes each gap.
@@ -50,7 +51,9 @@ impl Subcommand for Doctor {
 
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Diagnosis>(&self.formats)?;
-        let diagnosis = diagnose(&self.path)?;
+        let settings = Settings::read(&Cli::command())?;
+        let line = Check::settings(settings.words(), settings.refused.is_none());
+        let diagnosis = diagnose(&self.path, line)?;
         output::deliver_document(&self.formats, &diagnosis)?;
         Ok(if diagnosis.can_observe { 0 } else { ExitCode::CannotObserve as i32 })
     }

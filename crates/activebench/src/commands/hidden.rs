@@ -2,6 +2,7 @@
 
 mod empty_programs;
 mod made_up_run;
+mod man_pages;
 mod workload;
 
 use std::ffi::OsString;
@@ -40,6 +41,9 @@ pub(crate) enum Hidden {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+    /// Internal: write the manual pages of the program and its subcommands into a folder.
+    #[command(name = "__man-pages", hide = true)]
+    ManPages { folder: PathBuf },
 }
 
 impl Subcommand for Hidden {
@@ -59,6 +63,7 @@ impl Subcommand for Hidden {
                 print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())?;
             }
             Hidden::DetectorPages { folder } => detectors::write_pages(folder).or_exit(ExitCode::Usage)?,
+            Hidden::ManPages { folder } => man_pages::write(folder).or_exit(ExitCode::Usage)?,
         }
         Ok(0)
     }

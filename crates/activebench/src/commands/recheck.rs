@@ -10,14 +10,14 @@ use activebench_record::RunReader;
 use clap::Args;
 
 use super::{Rights, Subcommand};
-use crate::arguments::{Output, known_profile};
+use crate::arguments::{Output, StoredRun, known_profile};
 use crate::{formats, output};
 
 /// Judge a stored run again: no root needed, any machine.
 #[derive(Args, Debug)]
 pub(crate) struct Recheck {
-    /// The directory of a run or a series, or a bundle of either.
-    run: PathBuf,
+    #[command(flatten)]
+    run: StoredRun,
     /// Judge with another profile than the one of the run.
     #[arg(long, value_name = "NAME", value_parser = known_profile())]
     profile: Option<String>,
@@ -34,6 +34,7 @@ impl Subcommand for Recheck {
     }
 
     fn run(&self) -> Result<i32, Failure> {
+        let run = self.run.path()?;
         let file = match &self.thresholds {
             Some(path) => Some(thresholds::read(path).or_exit(ExitCode::Usage)?),
             None => None,
@@ -47,7 +48,7 @@ impl Subcommand for Recheck {
             }
             choices.fail_on = self.output.fail_on.into();
         };
-        let located = bundle::located(&self.run)?;
+        let located = bundle::located(&run)?;
         recording::repair(&located.directory).or_exit(ExitCode::Usage)?;
         // A judgement by other rules than those of the run is not stored with it.
         let as_recorded = self.thresholds.is_none() && self.profile.is_none();
@@ -61,7 +62,7 @@ impl Subcommand for Recheck {
         let mut preconditioning = |_: &str, _: &RunReader, _: &JudgedRun| Ok(());
         let prepared: Option<series::Each<'_>> = Some(&mut preconditioning);
         if let Some(judged) =
-            series::judged_each(&located.directory, &self.run, choose, &mut renew, prepared, judge::Timelines::LeftOut)?
+            series::judged_each(&located.directory, &run, choose, &mut renew, prepared, judge::Timelines::LeftOut)?
         {
             output::deliver_document(&self.output.formats, &judged)?;
             return Ok(judged.exit_code);
@@ -70,7 +71,7 @@ impl Subcommand for Recheck {
         let mut manifest = reader.manifest().clone();
         choose(&mut manifest.choices);
         let timelines = formats::timelines_of(&self.output.formats);
-        let judged = judge::judge(&self.run, &reader, manifest, timelines).or_exit(ExitCode::Usage)?;
+        let judged = judge::judge(&run, &reader, manifest, timelines).or_exit(ExitCode::Usage)?;
         output::render(&judged, &reader, &self.output)?;
         if as_recorded {
             derived_files::renew_figures(&reader, &judged);

@@ -9,7 +9,7 @@ use activebench_model::replication::Replication;
 use clap::Args;
 
 use super::{Rights, Subcommand};
-use crate::arguments::parse_percent;
+use crate::arguments::{RunsFolder, parse_percent};
 use crate::formats::FormatRequest;
 use crate::output;
 
@@ -64,7 +64,7 @@ pub(crate) struct Replicate {
     // Our own default: how much runs of the same on one disk differ.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = parse_percent)]
     tolerance: f64,
-    /// Directory of the replays' records and of replication.json [default: ./activebench-runs/UTC-replicate].
+    /// Directory of the replays' records and of replication.json [default: a new one in the folder of runs, UTC-replicate].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// `text`, `json`, `markdown` or `html`, with a file to write it to: `markdown=ticket.md`. May be given several
@@ -74,6 +74,8 @@ pub(crate) struct Replicate {
     /// Print nothing but the report.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    runs_folder: RunsFolder,
 }
 
 impl Subcommand for Replicate {
@@ -90,6 +92,7 @@ impl Subcommand for Replicate {
             runs: self.runs,
             tolerance_ratio: self.tolerance / 100.0,
             out: self.out.as_deref(),
+            runs_folder: &self.runs_folder.path,
             quiet: self.quiet,
         })?;
         let replication = &replicated.replication;

@@ -1,7 +1,6 @@
 //! `activebench show`: a stage of a stored run as a table, JSON or CSV.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
@@ -23,6 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Rights, Subcommand};
+use crate::arguments::StoredRun;
 
 /// Maximum rows of a table on a terminal; JSON and CSV have them all.
 const TABLE_ROWS: usize = 200;
@@ -30,8 +30,8 @@ const TABLE_ROWS: usize = 200;
 /// Print the values of one stage of a stored run.
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// The directory of the run, or a bundle of it.
-    run: PathBuf,
+    #[command(flatten)]
+    run: StoredRun,
     /// The stage.
     #[arg(long, value_enum)]
     stage: Stage,
@@ -114,7 +114,8 @@ impl Subcommand for Show {
     }
 
     fn run(&self) -> Result<i32, Failure> {
-        let located = bundle::located(&self.run)?;
+        let run = self.run.path()?;
+        let located = bundle::located(&run)?;
         let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
         let mut sink = Sink::new(self.format);
         let shown = match self.stage {

@@ -12,6 +12,7 @@ use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use activebench_engine::recording::{
     self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
 };
+use activebench_engine::runs_folder::{default_directory, point_latest};
 use activebench_engine::say;
 use activebench_engine::series::{self, RecordedSeries, SeriesToRecord};
 use activebench_engine::{ceiling, device_guard, interruption, plan, thresholds};
@@ -25,72 +26,99 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::{Rights, Subcommand};
-use crate::arguments::{Output, known_profile, parse_percent, parse_size};
+use crate::arguments::{Live, OUTPUT, Output, RunsFolder, known_profile, parse_percent, parse_size};
 use crate::{formats, output};
+
+/// Headings of the options in the help, beside [`OUTPUT`].
+const RUNNING: &str = "Running the benchmark";
+const JUDGING: &str = "Judging its figures";
+const REPEATING: &str = "Repeating it";
+const OBSERVING: &str = "Observing it";
 
 /// Run a benchmark, observe it, judge its figures, report.
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
     /// Subject that the figures describe, if it is not the one that the command line suggests.
     #[arg(long, value_enum)]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     subject: Option<SubjectArgument>,
     /// Set of thresholds.
     #[arg(long, default_value = "default", value_name = "NAME", value_parser = known_profile())]
+    #[arg(help_heading = JUDGING)]
+    #[arg(env = "ACTIVEBENCH_PROFILE", hide_env_values = true)]
     profile: String,
     /// Replace thresholds of the profile with lines such as `ab302_late_sync_fail_ratio = 0.1`. The file is stored with
     /// the run; `activebench detectors --profile default` prints all thresholds.
     #[arg(long, value_name = "FILE.toml")]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
+    #[arg(env = "ACTIVEBENCH_THRESHOLDS", hide_env_values = true)]
     thresholds: Option<PathBuf>,
     /// Purpose of the figures, in your words: the report says whether they are relevant for it.
     #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     purpose: Option<String>,
-    /// Figure that is needed: `>= 200 MB/s`, `write >= 1.5 GiB/s`, `p99 <= 5 ms`. The report says whether the honest
-    /// figures reach it. Verdict and exit code do not depend on it.
+    /// Figure that is needed: `>= 200 MB/s`, `write >= 1.5 GiB/s`, `p99 <= 5 ms`. The report says
+    /// whether the honest figures reach it. A word that is not the name of a phase may be `read` or `write`. Exit code 1:
+    /// missed; 3: not known.
     #[arg(long, value_name = "FIGURE", value_parser = parse_target)]
+    #[arg(help_heading = JUDGING)]
     target: Option<String>,
     /// Ignore a detector, with the reason: `AB601=shared test host`.
     #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     suppress: Vec<(String, String)>,
     /// Run nothing: print what would be run, claimed, observed and checked, and problems of the command line that are
     /// visible already. `--format json` prints it for programs.
     #[arg(long)]
+    #[arg(help_heading = RUNNING)]
     plan: bool,
     /// Run the command N times, each time under observation and into a directory of its own (OUT/1, OUT/2, ...), and
     /// report whether the figures are reproducible.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "plan")]
+    #[arg(help_heading = REPEATING)]
     repeat: Option<u32>,
     /// Repeat until the 95 % confidence interval of the median of each phase is at most this wide (`5%` of the median),
     /// or until the last five runs are in steady state (`steady`: SNIA PTS 2.0.2). This is checked after each run.
     /// --max-runs ends the series in any case; the report then says "target not reached" (exit code 3).
     #[arg(long, value_name = "PERCENT|steady", value_parser = parse_until, conflicts_with_all = ["plan", "repeat"])]
+    #[arg(help_heading = REPEATING)]
     until: Option<Until>,
     /// Maximum number of runs of --until [default: 30; with `steady` 25, as in SNIA PTS].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "until")]
+    #[arg(help_heading = REPEATING, hide_short_help = true)]
     max_runs: Option<u32>,
     /// Raw device that may be overwritten, by its exact path. With `--profile pts` it is purged (discarded), written
     /// twice, and then measured until it is in steady state. Refused if the command measures another device, or if the
     /// device is mounted, swap, part of a stack, open elsewhere, or contains a file system or a partition table.
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["plan", "and_corrected"])]
+    #[arg(help_heading = REPEATING, hide_short_help = true)]
     destroy: Option<PathBuf>,
     /// Run the command a second time with the advice of the report applied (the options that fix what was found), and
     /// show both runs side by side: OUT/as-given and OUT/with-advice. The second run starts with the files and caches
     /// that the first one left. The exit code is that of the command as given.
     #[arg(long, conflicts_with_all = ["plan", "repeat", "until"])]
+    #[arg(help_heading = REPEATING)]
     and_corrected: bool,
-    /// Directory of the run or series [default: ./activebench-runs/UTC-TOOL].
+    /// Directory of the run or series [default: a new one in the folder of runs, UTC-TOOL].
     #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// End the benchmark after this time: `90s`, `10min`.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(help_heading = RUNNING, hide_short_help = true)]
     timeout: Option<Duration>,
     /// User that runs the benchmark [default: under sudo the invoking user, else your own].
     #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = RUNNING, hide_short_help = true)]
     user: Option<String>,
     /// Let set-user-ID programs such as sudo give the benchmark more rights. Root has them anyway.
     #[arg(long)]
+    #[arg(help_heading = RUNNING, hide_short_help = true)]
     allow_new_privileges: bool,
     /// Calls that are timed from their entry to their exit.
     #[arg(long, value_enum, default_value_t = LatencyArgument::Sampled)]
+    #[arg(help_heading = OBSERVING, hide_short_help = true)]
+    #[arg(env = "ACTIVEBENCH_LATENCY", hide_env_values = true)]
     latency: LatencyArgument,
     /// Look up the thread of every call by the slow path, to measure the cost on machines that need it.
     #[arg(long, hide = true)]
@@ -98,31 +126,41 @@ pub(crate) struct Verify {
     /// Stack samples per second and CPU, which show the functions that use the time; 0 takes none.
     #[arg(long, value_name = "HZ", default_value_t = ProbeOptions::SAMPLE_HZ)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    #[arg(help_heading = OBSERVING, hide_short_help = true)]
     sample_hz: u32,
     /// Treatment of the data that the tool writes: samples of the first 4 KiB of a write (at most 256 per second and
     /// CPU) show how much of it is zeros, compressible or written before.
     #[arg(long, value_enum, default_value_t = PayloadArgument::Figures)]
+    #[arg(help_heading = OBSERVING, hide_short_help = true)]
     payload: PayloadArgument,
     /// Maximum size of the log of every single I/O, packed (2 to 7 bytes per call): `500M`, `2GiB`. Beyond it I/O is
     /// only counted, and questions that need the log are undecided.
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
+    #[arg(help_heading = OBSERVING, hide_short_help = true)]
     events_limit: u64,
 
     /// Size of the cache in the device or in the array behind it: the report says if a working set fits into it.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     device_cache: Option<u64>,
     /// Show the figures as shares of this ceiling, a file written by `activebench ceiling --out` [default: the ceilings
     /// stored on this host that match the storage of the run].
     #[arg(long, value_name = "FILE", conflicts_with = "no_ceiling")]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     ceiling: Option<PathBuf>,
     /// Ignore ceilings.
     #[arg(long)]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
     no_ceiling: bool,
     /// Size of the ring buffer that carries records out of the kernel, in KiB: a power of two, at least 4.
     #[arg(long, default_value_t = RING_KIB, hide = true)]
     ring_kib: u32,
     #[command(flatten)]
+    live: Live,
+    #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    runs_folder: RunsFolder,
     /// The benchmark and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -203,6 +241,10 @@ impl Subcommand for Verify {
             argv: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             cwd: cwd.display().to_string(),
         };
+        if let Some(target) = &self.target {
+            let possible = plan::target_is_possible(target, &command);
+            possible.map_err(|why| anyhow!("--target: {why}")).or_exit(ExitCode::Usage)?;
+        }
         if self.plan {
             let (report, exit_code) = plan::plan(choices, command, &thresholds);
             output::deliver_document(&self.output.formats, &report)?;
@@ -227,13 +269,15 @@ impl Subcommand for Verify {
             }
         }
         device_guard::guard_own(&command)?;
-        let directory = self.out.clone().unwrap_or_else(|| recording::default_directory(command.program()));
+        let directory =
+            self.out.clone().unwrap_or_else(|| default_directory(&self.runs_folder.path, command.program()));
         let mut recorder = Recorder::start()?;
         // A device is purged and preconditioned with the rights of root.
         match prepares {
             true => recording::take_users_files(self.user.as_deref())?,
             false => recorder.give_up_root(self.user.as_deref())?,
         }
+        output::destinations_can_be_written(&self.output.formats)?;
         let observing = &self.observing();
         let argv = &self.command;
         if let (Some((planned, until)), false) = (repetition, self.and_corrected) {
@@ -242,6 +286,7 @@ impl Subcommand for Verify {
             let series =
                 SeriesToRecord { observing, argv, command, choices, directory: &directory, planned, until, prepared };
             let RecordedSeries { judged, interrupted } = series::record(series, &mut recorder)?;
+            point_latest(&self.runs_folder.path, &directory);
             output::deliver_document(&self.output.formats, &judged)?;
             return Ok(if interrupted { INTERRUPTED } else { judged.exit_code });
         }
@@ -249,12 +294,16 @@ impl Subcommand for Verify {
         let run = RunToRecord { observing, argv, command, choices, directory, preparation: None };
         if self.and_corrected {
             output::document_formats_exist::<SideBySide>(&self.output.formats)?;
-            return self.corrected(corrected_run::record(run, &mut recorder)?);
+            let corrected = corrected_run::record(run, &mut recorder)?;
+            point_latest(&self.runs_folder.path, directory);
+            return self.corrected(corrected);
         }
         let kept = recording::keep(run, &mut recorder)?;
         let again = format!("activebench recheck {}", directory.display());
         interruption::end_on_signals(&again).or_exit(ExitCode::Bug)?;
-        self.reported(&kept.judged()?)
+        let recorded = kept.judged()?;
+        point_latest(&self.runs_folder.path, directory);
+        self.reported(&recorded)
     }
 }
 
@@ -306,6 +355,7 @@ impl Verify {
                 false => ChildOutput::Stdout,
             },
             quiet: self.output.quiet,
+            live: self.live.is_wanted,
             timelines: formats::timelines_of(&self.output.formats),
         }
     }

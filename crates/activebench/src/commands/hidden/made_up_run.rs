@@ -68,6 +68,7 @@ impl Recorded {
             added_arguments: Vec::new(),
             tool_command: None,
             executed_tools: None,
+            measurements: Vec::new(),
             choices: Default::default(),
             child: Default::default(),
             clocks: Default::default(),

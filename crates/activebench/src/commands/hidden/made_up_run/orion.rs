@@ -207,6 +207,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         added_arguments: Vec::new(),
         tool_command: None,
         executed_tools: None,
+        measurements: Vec::new(),
         choices: Choices { profile: "default".to_owned(), ..Choices::default() },
         child: ChildEnd { pid: Some(TGID), exit_code: Some(0), ..ChildEnd::default() },
         clocks: Clocks { started_unix_s: 0, started_ns: STARTED_NS, ended_ns },

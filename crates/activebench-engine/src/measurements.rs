@@ -1,0 +1,191 @@
+//! The measurements of a command that starts known tools: found once, when the run is recorded, each with its own
+//! processes and with what these printed, wherever it went.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use activebench_model::activity::{Exec, Task};
+use activebench_model::command::CommandLine;
+use activebench_model::measurement::Measurement;
+use activebench_model::output::ToolOutput;
+use activebench_probe::Printed;
+use activebench_tools::{adapter_for_program, execution};
+
+/// Maximum number of measurements that are judged each on its own.
+const MOST: usize = 1000;
+
+/// Finds the measurements of a command, each with what it printed. None where the command is a tool itself, and where it
+/// started more than [`MOST`].
+pub(crate) fn of_run(
+    command: &CommandLine,
+    tasks: &[Task],
+    execs: &[Exec],
+    links: &BTreeMap<String, String>,
+    printed: &Printed,
+) -> Vec<(Measurement, ToolOutput)> {
+    if adapter_for_program(command.program()).is_some() {
+        return Vec::new();
+    }
+    let tree = Tree::of(tasks, execs);
+    let mut found: Vec<Measurement> = execution::measuring(command, execs, links)
+        .into_iter()
+        .map(|(exec, (adapter, own))| tree.measurement(exec, adapter.name(), own))
+        .collect();
+    found.sort_by_key(|measurement| (measurement.started_ns, measurement.tgid));
+    // A script of the tool's name that executes the tool is not a measurement, and a tool that another one starts is one
+    // of its own.
+    let outer = |one: &Measurement, inner: &Measurement| {
+        one.started_ns < inner.started_ns && one.includes(inner.tgid, inner.started_ns)
+    };
+    let starts_itself = |one: &Measurement| found.iter().any(|other| outer(one, other) && one.tool == other.tool);
+    let mut kept: Vec<Measurement> = found.iter().filter(|one| !starts_itself(one)).cloned().collect();
+    if kept.len() > MOST {
+        return Vec::new();
+    }
+    for place in 0..kept.len() {
+        let inner: BTreeSet<u32> =
+            kept.iter().filter(|other| outer(&kept[place], other)).flat_map(|other| other.tgids.clone()).collect();
+        kept[place].tgids.retain(|tgid| !inner.contains(tgid));
+        kept[place].number = place as u32 + 1;
+    }
+    let with_output = |mut measurement: Measurement| {
+        let until_ns = measurement.ended_ns.unwrap_or(u64::MAX);
+        let stream = |fd| {
+            printed.stream(fd, measurement.started_ns, until_ns, |tgid| measurement.tgids.binary_search(&tgid).is_ok())
+        };
+        let (stdout, stderr) = (stream(1), stream(2));
+        measurement.missing_output_bytes = stdout.missing_bytes + stderr.missing_bytes;
+        (measurement, ToolOutput { stdout: stdout.text, stderr: stderr.text, files: Vec::new() })
+    };
+    kept.into_iter().map(with_output).collect()
+}
+
+/// The processes of a run.
+struct Tree<'a> {
+    children: HashMap<u32, Vec<&'a Task>>,
+    by_tgid: HashMap<u32, Vec<&'a Task>>,
+    execs: &'a [Exec],
+}
+
+impl<'a> Tree<'a> {
+    fn of(tasks: &'a [Task], execs: &'a [Exec]) -> Self {
+        let mut tree = Self { children: HashMap::new(), by_tgid: HashMap::new(), execs };
+        for task in tasks {
+            if task.parent_tgid != task.tgid {
+                tree.children.entry(task.parent_tgid).or_default().push(task);
+            }
+            tree.by_tgid.entry(task.tgid).or_default().push(task);
+        }
+        tree
+    }
+
+    /// Returns the measurement of an execution, with the processes below its own.
+    fn measurement(&self, exec: &Exec, tool: &str, command: CommandLine) -> Measurement {
+        let mut tgids = BTreeSet::from([exec.tgid]);
+        let mut waiting = vec![exec.tgid];
+        while let Some(parent) = waiting.pop() {
+            for child in self.children.get(&parent).into_iter().flatten() {
+                if child.start_ns >= exec.at_ns && tgids.insert(child.tgid) {
+                    waiting.push(child.tgid);
+                }
+            }
+        }
+        // The process may execute something else afterwards.
+        let next = self.execs.iter().filter(|other| other.tgid == exec.tgid && other.at_ns > exec.at_ns);
+        let replaced_ns = next.map(|other| other.at_ns).min();
+        let threads = || tgids.iter().filter_map(|tgid| self.by_tgid.get(tgid)).flatten();
+        let ended_ns = threads().map(|task| task.end_ns).try_fold(0, |last, end| Some(last.max(end?)));
+        let main = self.by_tgid.get(&exec.tgid).into_iter().flatten().find(|task| task.tid == task.tgid);
+        Measurement {
+            number: 0,
+            tool: tool.to_owned(),
+            command,
+            tgid: exec.tgid,
+            started_ns: exec.at_ns,
+            ended_ns: match (replaced_ns, ended_ns) {
+                (Some(replaced), Some(ended)) => Some(replaced.min(ended)),
+                (replaced, ended) => replaced.or(ended),
+            },
+            exit_status: main.and_then(|task| task.exit_status),
+            tgids: tgids.into_iter().collect(),
+            missing_output_bytes: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tgid: u32, parent_tgid: u32, start_ns: u64, end_ns: Option<u64>) -> Task {
+        Task {
+            tid: tgid,
+            tgid,
+            parent_tgid,
+            comm: String::new(),
+            start_ns,
+            end_ns,
+            exit_status: end_ns.map(|_| 0),
+            user_ns: 0,
+            kernel_ns: 0,
+            blocked_ns: 0,
+            iowait_ns: 0,
+            preempted_ns: 0,
+        }
+    }
+
+    fn exec(at_ns: u64, tgid: u32, line: &str) -> Exec {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Exec { at_ns, tgid, filename: arguments[0].clone(), arguments }
+    }
+
+    /// Number, tool, processes and span of a measurement.
+    type Found = (u32, String, Vec<u32>, u64, Option<u64>);
+
+    fn found(tasks: &[Task], execs: &[Exec]) -> Vec<Found> {
+        let command = CommandLine { argv: vec!["./run.sh".to_owned()], cwd: "/".to_owned() };
+        let all = of_run(&command, tasks, execs, &BTreeMap::new(), &Printed::default());
+        let row = |(one, _): (Measurement, ToolOutput)| (one.number, one.tool, one.tgids, one.started_ns, one.ended_ns);
+        all.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn each_execution_of_a_tool_is_a_measurement_with_the_processes_below_it() {
+        let tasks = [
+            task(1, 0, 0, Some(100)),
+            task(2, 1, 10, Some(40)),
+            task(3, 2, 20, Some(45)),
+            task(4, 1, 50, None),
+            task(5, 1, 12, Some(13)),
+        ];
+        let execs = [
+            exec(0, 1, "./run.sh"),
+            exec(11, 2, "/usr/bin/fio --name=a --size=1m"),
+            exec(12, 5, "/usr/bin/fio --version"),
+            exec(51, 4, "iozone -i0 -s1m"),
+        ];
+        assert_eq!(
+            found(&tasks, &execs),
+            [(1, "fio".to_owned(), vec![2, 3], 11, Some(45)), (2, "iozone".to_owned(), vec![4], 51, None)]
+        );
+    }
+
+    #[test]
+    fn a_script_with_the_tools_name_is_not_counted_beside_the_tool() {
+        let tasks = [task(1, 0, 0, Some(100)), task(2, 1, 10, Some(40)), task(3, 2, 12, Some(30))];
+        let execs =
+            [exec(11, 2, "/opt/wrapped/fio --name=a --size=1m"), exec(13, 3, "/usr/bin/fio --name=a --size=1m")];
+        assert_eq!(found(&tasks, &execs), [(1, "fio".to_owned(), vec![3], 13, Some(30))]);
+        // One that replaces itself is the same process.
+        let execs =
+            [exec(11, 2, "/opt/wrapped/fio --name=a --size=1m"), exec(13, 2, "/usr/bin/fio --name=a --size=1m")];
+        assert_eq!(found(&tasks, &execs).len(), 1);
+    }
+
+    #[test]
+    fn a_command_that_is_a_tool_has_no_measurements_below_it() {
+        let command = CommandLine { argv: vec!["fio".to_owned(), "a.fio".to_owned()], cwd: "/".to_owned() };
+        let execs = [exec(1, 1, "fio a.fio")];
+        let tasks = [task(1, 0, 0, Some(9))];
+        assert!(of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default()).is_empty());
+    }
+}
