@@ -25,7 +25,7 @@ use activebench_tools::execution::{self, Executed, Invocation};
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
-use crate::{allocator, plan, thresholds};
+use crate::{allocator, any_program, plan, thresholds};
 
 /// Everything that is derived before the judgement.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ fn derive_unguarded(
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, outputs.of_command)?;
-    let (parsed, phases, measured) = if manifest.measurements.len() > 1 {
+    let (parsed, phases, measured) = if manifest.measurements.len() > 1 && !manifest.choices.without_adapters {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
         manifest.incomplete.extend(several.missing);
@@ -128,7 +128,8 @@ fn derive_unguarded(
         let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
         (parsed, phases, Vec::new())
     } else {
-        (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
+        let (parsed, phases) = any_program::read(activity, outputs.of_command, manifest)?;
+        (parsed, phases, Vec::new())
     };
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
     if first_calls == FirstCalls::LetGo {
@@ -182,6 +183,9 @@ fn tool_of_run(
     activity: &Activity,
     output: &ToolOutput,
 ) -> anyhow::Result<Option<Invocation>> {
+    if manifest.choices.without_adapters {
+        return Ok(None);
+    }
     let stored = match &manifest.executed_tools {
         Some(stored) => stored,
         None => {

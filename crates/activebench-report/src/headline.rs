@@ -7,6 +7,7 @@ use activebench_model::run::ChildEnd;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::run::measurements;
+use crate::unmatched;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
 /// Maximum quoted errors of the tool; the rest is counted.
@@ -102,6 +103,9 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     if !run.parsed.tool.is_empty() && !run.parsed.complete && run.verdict != RunVerdict::Failed {
         let tool = &run.parsed.tool;
         add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
+    }
+    if let Some(text) = unmatched::notice(run) {
+        add(false, "NOT MATCHED", text);
     }
     if let Some(text) = measurements::notice(run) {
         add(false, "MEASUREMENTS", text);
@@ -221,7 +225,14 @@ fn distinct<'text>(texts: impl Iterator<Item = &'text str>) -> Vec<&'text str> {
 pub(crate) fn no_claims(run: &JudgedRun) -> String {
     if run.parsed.tool.is_empty() {
         let program = run.manifest.command.program();
-        format!("No adapter knows {program}: its figures are not judged.")
+        let hint = r"Say what a number means: --claim 'write=(\d+) MB/s'.";
+        match run.parsed.unmatched.numbers.len() {
+            0 => format!("No adapter knows {program}, and its output has no number with a unit. {hint}"),
+            all => format!(
+                "No adapter knows {program}, and none of the {} in its output is certainly about its I/O. {hint}",
+                count(all, "number")
+            ),
+        }
     } else {
         format!("No claims were found in the output of {}.", run.parsed.tool)
     }
