@@ -94,23 +94,27 @@ pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement 
     Judgement { findings, judged, verdict, because, exit_code, limiters, shares, target, questions }
 }
 
-/// Adds the findings of a measurement to those before it. What is said of the whole run is said once: `about_run` has
-/// the places of such findings.
+/// Adds the findings of a measurement to those before it. What several say of the whole run is said once: `about_run`
+/// has the places of such findings.
 fn add_findings(
     findings: &mut Vec<Finding>,
     about_run: &mut HashMap<(String, Outcome, String), usize>,
-    own: Vec<Finding>,
+    mut own: Vec<Finding>,
 ) {
-    for finding in own {
-        if finding.phase.is_none() {
-            let key = (finding.code.clone(), finding.outcome, finding.message.to_string());
-            if let Some(place) = about_run.get(&key) {
-                findings[*place].claims.extend(finding.claims);
-                continue;
-            }
-            about_run.insert(key, findings.len());
+    let key = |finding: &Finding| (finding.code.clone(), finding.outcome, finding.message.to_string());
+    own.retain_mut(|finding| {
+        let known = finding.phase.is_none().then(|| about_run.get(&key(finding))).flatten();
+        if let Some(place) = known {
+            findings[*place].claims.append(&mut finding.claims);
         }
-        findings.push(finding);
+        known.is_none()
+    });
+    let of_run = own.iter().enumerate().filter(|(_, finding)| finding.phase.is_none());
+    about_run.extend(of_run.map(|(place, finding)| (key(finding), findings.len() + place)));
+    // The findings of the only measurement are moved, not copied: they are most of the memory of a judgement.
+    match findings.is_empty() {
+        true => *findings = own,
+        false => findings.append(&mut own),
     }
 }
 
