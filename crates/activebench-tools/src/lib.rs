@@ -13,6 +13,7 @@ pub mod iozone;
 mod named_files;
 pub mod orion;
 mod pasted;
+pub mod printed_numbers;
 mod program;
 mod registry;
 mod syncs;
