@@ -16,6 +16,7 @@ mod pasted;
 pub mod printed_numbers;
 mod program;
 mod registry;
+pub mod script_figures;
 mod syncs;
 mod vetted;
 mod words;
