@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use activebench_model::claim::Claim;
 use activebench_model::measurement::Measurement;
-use activebench_model::output::ToolOutput;
+use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
@@ -60,7 +60,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     if measured.measurements.iter().any(|measurement| measurement.missing_output_bytes > 0) {
         return Vec::new();
     }
-    let of_tools = ToolLines::of(measured.outputs);
+    let of_tools = ToolLines::of(measured.outputs, &of_command.files);
     let numbers = printed_numbers(of_command).numbers;
     let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| !of_tools.include(&number.source.text)).collect();
     let candidates = Candidates::of(measured);
@@ -85,10 +85,10 @@ impl ToolLines {
     /// Shortest line that is known again behind words that a script put in front of it.
     const LEAST_LENGTH: usize = 12;
 
-    fn of(outputs: &[ToolOutput]) -> Self {
-        let texts = outputs.iter().flat_map(|output| {
-            [&output.stdout, &output.stderr].into_iter().chain(output.files.iter().map(|file| &file.bytes))
-        });
+    /// `files` are those that the tools wrote.
+    fn of(outputs: &[ToolOutput], files: &[ToolFile]) -> Self {
+        let printed = outputs.iter().flat_map(|output| [&output.stdout, &output.stderr]);
+        let texts = printed.chain(files.iter().map(|file| &file.bytes));
         let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
         let lines = lines.map(|line| String::from_utf8_lossy(line).trim().to_owned());
         Self(lines.filter(|line| !line.is_empty()).collect())

@@ -75,8 +75,10 @@ pub fn judge(run: &Run<'_>) -> Judgement {
 pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement {
     let (mut findings, mut judged, mut limiters) = (Vec::new(), Vec::new(), Vec::new());
     let mut about_run = HashMap::new();
-    for measurement in measurements {
-        let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(measurement)).collect();
+    for (place, measurement) in measurements.iter().enumerate() {
+        let judged_here = DETECTORS.iter().filter(|detector| place == 0 || !detector.is_of_the_command());
+        let of = |detector: &Detector| if detector.is_of_the_command() { run } else { measurement };
+        let mut own: Vec<Finding> = judged_here.flat_map(|detector| detector.judge(of(detector))).collect();
         suppress(&mut own, &run.manifest.choices);
         let by_claim = FindingsByClaim::new(&own);
         let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
