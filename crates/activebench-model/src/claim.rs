@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::script_figure::ScriptFigure;
 use crate::units::{Quantity, Unit};
 
 /// One number that the tool printed about a phase.
@@ -295,6 +296,9 @@ pub struct Parsed {
     /// Numbers of a program that no adapter knows for which no pass was found.
     #[serde(default, skip_serializing_if = "Unmatched::is_empty")]
     pub unmatched: Unmatched,
+    /// Numbers that a script printed itself, beside the output of the tools that it ran; in the order of the output.
+    #[serde(default)]
+    pub script_figures: Vec<ScriptFigure>,
 }
 
 /// Numbers with units that could not be verified, because it is not known which I/O they are about.

@@ -6,7 +6,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
-use crate::run::measurements;
+use crate::run::{measurements, script_figures};
 use crate::unmatched;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
@@ -109,6 +109,9 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     }
     if let Some(text) = measurements::notice(run) {
         add(false, "MEASUREMENTS", text);
+    }
+    if let Some(text) = script_figures::notice(run) {
+        add(false, "SCRIPT", text);
     }
     for (code, reason) in &manifest.choices.suppressed {
         add(false, "SUPPRESSED", format!("{code}, because: {reason}"));

@@ -17,6 +17,7 @@ mod pasted;
 pub mod printed_numbers;
 mod program;
 mod registry;
+pub mod script_figures;
 pub mod stated_claims;
 mod syncs;
 mod vetted;

@@ -246,7 +246,8 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
         return Ok(None);
     }
-    let said = !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let said =
+        !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(Some(
         case.fires(Firing {
