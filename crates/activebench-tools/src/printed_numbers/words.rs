@@ -140,7 +140,7 @@ fn is_one(word: &str, names: &[&str]) -> bool {
 }
 
 /// Returns the words of a text in lower case; those of `writeSpeed`, `write_speed` and `write-speed` are two.
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     let mut parts: Vec<String> = Vec::new();
     let mut is_inside = false;
     let mut was_lower = false;
@@ -162,7 +162,8 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     parts.into_iter()
 }
 
-fn direction_of(text: &str) -> Option<Direction> {
+/// Returns the direction that a text names last.
+pub(crate) fn direction_of(text: &str) -> Option<Direction> {
     // `read/write`, `r/w`, `rw`: both together.
     let lower = text.to_ascii_lowercase();
     if ["read/write", "read-write", "read+write", "r/w", "reads/writes"].iter().any(|both| lower.contains(both)) {
@@ -187,7 +188,8 @@ fn direction_of(text: &str) -> Option<Direction> {
     found
 }
 
-fn order_of(text: &str) -> Option<Order> {
+/// Returns the order of offsets that a text names last.
+pub(crate) fn order_of(text: &str) -> Option<Order> {
     let mut found = None;
     for word in words(text) {
         if word.starts_with("rand") || word.starts_with("rnd") {
