@@ -359,8 +359,9 @@ fn groups<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
             (true, false) => false,
             (false, _) => until_ns <= run.start_ns,
         };
-        let ended = open.extract_if(.., |key, (until_ns, _)| ends(key, *until_ns));
-        done.extend(ended.map(|(_, (_, group))| group));
+        let ended: Vec<(bool, u32)> =
+            open.iter().filter(|(key, (until_ns, _))| ends(key, *until_ns)).map(|(key, _)| *key).collect();
+        done.extend(ended.iter().filter_map(|key| open.remove(key)).map(|(_, group)| group));
         let (until_ns, group) = open.entry((writes, size)).or_default();
         *until_ns = run.end_ns.max(*until_ns);
         group.push(*run);

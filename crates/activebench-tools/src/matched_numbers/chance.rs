@@ -19,7 +19,7 @@ const OF_EXACT: f64 = 0.0005;
 pub(super) fn of_number(number: &PrintedNumber, figures: &[f64], distance: f64) -> f64 {
     let Some(first) = number.readings.first() else { return 1.0 };
     let printed = first.resolution / first.value;
-    let half = distance.max(printed).max(LEAST_DISTANCE).min(1.0);
+    let half = distance.max(printed).clamp(LEAST_DISTANCE, 1.0);
     if is_amount(number.unit) {
         let mut distinct: Vec<f64> = figures.to_vec();
         distinct.sort_by(f64::total_cmp);
