@@ -46,6 +46,11 @@ pub trait Adapter: Advisor {
     /// Returns the kinds of numbers that its outputs can state.
     fn metrics(&self) -> &'static [Metric];
 
+    /// Returns true if scripts use the program for other work as well: dd prepares files. Such an execution is a
+    /// measurement only where the script starts no benchmark and shows its figure
+    /// (see [`crate::execution::is_shown`]).
+    fn is_everyday(&self) -> bool;
+
     /// Returns arguments that make the tool also print machine-readable figures, to be appended to the user's own. Empty
     /// if it needs none, or if the user's arguments do not allow them.
     fn added_arguments(&self, command: &CommandLine) -> Vec<String>;

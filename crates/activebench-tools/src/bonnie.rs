@@ -73,6 +73,10 @@ impl Adapter for Bonnie {
         &[Metric::Throughput, Metric::OperationRate, Metric::CpuTotal, Metric::LatencyMax]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         // Builds of several versions are distinguished by a number: bonnie197, bonnie++-1.03.
         file_name.strip_prefix("bonnie").is_some_and(|rest| {

@@ -107,6 +107,10 @@ impl Adapter for Fio {
         ]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         file_name == "fio"
     }

@@ -89,6 +89,10 @@ impl Adapter for Iozone {
         ]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         matches!(file_name, "iozone" | "iozone3")
     }

@@ -7,6 +7,7 @@
 
 mod adapter;
 pub mod bonnie;
+pub mod dd;
 pub mod execution;
 pub mod fio;
 pub mod iozone;

@@ -19,6 +19,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::bonnie::Bonnie,
     &crate::fio::Fio,
     &crate::orion::Orion,
+    &crate::dd::Dd,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

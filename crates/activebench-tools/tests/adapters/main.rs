@@ -2,6 +2,8 @@
 
 mod bonnie_output;
 mod bonnie_phases;
+mod dd_output;
+mod dd_phases;
 mod fio_output;
 mod fio_phases;
 mod iozone_output;
