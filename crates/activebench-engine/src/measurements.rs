@@ -7,7 +7,7 @@ use activebench_model::activity::{Exec, Task};
 use activebench_model::command::CommandLine;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolOutput;
-use activebench_probe::Printed;
+use activebench_probe::{Printed, Stream};
 use activebench_tools::execution::{self, Executed, Invocation};
 use activebench_tools::{adapter_by_name, adapter_for_program};
 
@@ -53,7 +53,9 @@ pub(crate) fn of_run(
         let stream = |fd| {
             printed.stream(fd, measurement.started_ns, until_ns, |tgid| measurement.tgids.binary_search(&tgid).is_ok())
         };
-        let (stdout, stderr) = (stream(1), stream(2));
+        // Nothing that a tool wrote to its files is kept.
+        let is_data = adapter_by_name(&measurement.tool).is_some_and(|adapter| adapter.writes_data_to_stdout());
+        let (stdout, stderr) = (if is_data { Stream::default() } else { stream(1) }, stream(2));
         measurement.missing_output_bytes = stdout.missing_bytes + stderr.missing_bytes;
         (measurement, ToolOutput { stdout: stdout.text, stderr: stderr.text, files: Vec::new() })
     };

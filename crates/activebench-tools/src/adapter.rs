@@ -51,6 +51,9 @@ pub trait Adapter: Advisor {
     /// (see [`crate::execution::is_shown`]).
     fn is_everyday(&self) -> bool;
 
+    /// Returns true if its standard output is the data that it moves, and all figures are on standard error.
+    fn writes_data_to_stdout(&self) -> bool;
+
     /// Returns arguments that make the tool also print machine-readable figures, to be appended to the user's own. Empty
     /// if it needs none, or if the user's arguments do not allow them.
     fn added_arguments(&self, command: &CommandLine) -> Vec<String>;

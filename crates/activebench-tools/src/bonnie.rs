@@ -77,6 +77,10 @@ impl Adapter for Bonnie {
         false
     }
 
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         // Builds of several versions are distinguished by a number: bonnie197, bonnie++-1.03.
         file_name.strip_prefix("bonnie").is_some_and(|rest| {

@@ -93,6 +93,10 @@ impl Adapter for Dd {
         true
     }
 
+    fn writes_data_to_stdout(&self) -> bool {
+        true
+    }
+
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }

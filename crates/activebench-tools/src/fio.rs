@@ -111,6 +111,10 @@ impl Adapter for Fio {
         false
     }
 
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         file_name == "fio"
     }

@@ -93,6 +93,10 @@ impl Adapter for Iozone {
         false
     }
 
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         matches!(file_name, "iozone" | "iozone3")
     }

@@ -84,6 +84,10 @@ impl Adapter for Orion {
         false
     }
 
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     /// Returns true for `orion` (from 11.2 on, with the database), `orion10`, `orion11`, Oracle's downloads
     /// (`orion_linux_x86-64`), and the program with which the tests replace them.
     fn is_program(&self, file_name: &str) -> bool {

@@ -34,7 +34,7 @@ pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subje
         }
     }
     let report = report::last(&text);
-    parsed.complete = parsed.errors.is_empty() && report.is_some();
+    parsed.complete = parsed.errors.is_empty() && (report.is_some() || options.is_silent());
     match report {
         Some(report) => claims(&report, options, chosen, &source(report.line, report.text), &mut parsed),
         None => {

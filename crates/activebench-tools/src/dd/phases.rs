@@ -15,9 +15,9 @@ use super::plan;
 use super::report::{self, Maker, Report};
 use crate::syncs::{Syncs, last_component, moves_data};
 
-/// Longest time from the last call before the clock to the clock: dd waits for a CPU there at most. A longer one, such
-/// as a first read of a generator, is inside the clock.
-const MOST_BEFORE_NS: u64 = 20_000_000;
+/// Longest time from the last call before the clock to the clock, where the next call is not observed: dd waits for a
+/// CPU there at most. A longer one, such as a first read of a generator or a pipe, is inside the clock.
+const MOST_BEFORE_NS: u64 = 100_000_000;
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(command: &CommandLine, output: &ToolOutput, activity: &Activity) -> Vec<Phase> {
@@ -101,7 +101,9 @@ impl<'a> Process<'a> {
                 (first.saturating_sub(MOST_BEFORE_NS).max(self.executed_ns), first)
             }
         };
-        let latest_ns = latest_ns.clamp(start_ns, start_ns + MOST_BEFORE_NS).min(closed_ns);
+        // Where the input is observed, the next call is its first read.
+        let most_ns = if self.input.is_some() { u64::MAX } else { start_ns + MOST_BEFORE_NS };
+        let latest_ns = latest_ns.clamp(start_ns, most_ns).min(closed_ns);
         let mut end_ns = closed_ns.max(start_ns);
         let Some(report) = report else { return Ok(Window { start_ns, end_ns }) };
         let seconds_ns = (report.seconds.min(1e9) * 1e9) as u64;

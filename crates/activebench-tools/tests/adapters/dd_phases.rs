@@ -83,9 +83,10 @@ fn between_two_calls_the_window_follows_the_printed_seconds_and_no_further() {
         assert_eq!(window_us(&found(WRITE, COMMAND, seconds, &[9100, 9200, 9201])), Some(expected), "{seconds}");
     }
     // A first read of a generator is inside the clock, however long it takes.
-    let slow = WRITE.replace("700 900", "90700 90900").replace("1000 1200", "91000 91200");
-    let slow = slow.replace("1300 8000", "91300 98000").replace("8990 9000", "98990 99000").replace("20000", "200000");
-    assert_eq!(window_us(&found(&slow, COMMAND, "0.008", &[99100, 99200])), Some((20134, 99000)));
+    let slow = WRITE.replace("700 900", "190700 190900").replace("1000 1200", "191000 191200");
+    let slow =
+        slow.replace("1300 8000", "191300 198000").replace("8990 9000", "198990 199000").replace("20000", "200000");
+    assert_eq!(window_us(&found(&slow, COMMAND, "0.008", &[199100, 199200])), Some((100134, 199000)));
 }
 
 #[test]
