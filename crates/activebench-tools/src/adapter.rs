@@ -86,6 +86,9 @@ pub trait Adapter: Advisor {
     /// Returns true if a word of its command line or of such a file only labels something, and names no file.
     fn is_label(&self, word: &str) -> bool;
 
+    /// Returns true if a word of its command line names only what the tool reads, also where it writes.
+    fn is_input(&self, word: &str) -> bool;
+
     /// Returns the recorded I/O that it would repeat, by its own words and those of its files; `None` if it repeats
     /// none.
     fn replayed(&self, texts: &[&str]) -> Option<Replayed>;

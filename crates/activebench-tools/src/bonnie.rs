@@ -158,6 +158,10 @@ impl Adapter for Bonnie {
         false
     }
 
+    fn is_input(&self, _word: &str) -> bool {
+        false
+    }
+
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
     }

@@ -137,6 +137,10 @@ impl Adapter for Dd {
         false
     }
 
+    fn is_input(&self, word: &str) -> bool {
+        word.starts_with("if=")
+    }
+
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
     }

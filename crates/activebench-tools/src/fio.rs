@@ -211,6 +211,10 @@ impl Adapter for Fio {
         word.trim_start_matches('-').starts_with("name=")
     }
 
+    fn is_input(&self, _word: &str) -> bool {
+        false
+    }
+
     fn replayed(&self, texts: &[&str]) -> Option<Replayed> {
         Some(replay::replayed(texts))
     }

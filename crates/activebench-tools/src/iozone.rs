@@ -172,6 +172,10 @@ impl Adapter for Iozone {
         false
     }
 
+    fn is_input(&self, _word: &str) -> bool {
+        false
+    }
+
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
     }

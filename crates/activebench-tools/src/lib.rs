@@ -17,6 +17,7 @@ mod pasted;
 mod program;
 mod registry;
 mod syncs;
+pub mod sysbench;
 mod vetted;
 mod words;
 

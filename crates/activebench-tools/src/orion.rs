@@ -159,6 +159,10 @@ impl Adapter for Orion {
         false
     }
 
+    fn is_input(&self, _word: &str) -> bool {
+        false
+    }
+
     fn replayed(&self, _texts: &[&str]) -> Option<Replayed> {
         None
     }

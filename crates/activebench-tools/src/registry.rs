@@ -20,6 +20,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::fio::Fio,
     &crate::orion::Orion,
     &crate::dd::Dd,
+    &crate::sysbench::Sysbench,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

@@ -8,7 +8,7 @@ use crate::adapter::Plan;
 /// The one phase of a dd.
 pub(super) const PHASE: &str = "copy";
 
-/// Returns the copy, if its figure can be about storage and is printed.
+/// Returns the copy, if it can be one of storage: also where no figure is printed, because it writes all the same.
 pub(super) fn plan(options: &Options) -> Plan {
     let mut notes = Vec::new();
     let on_storage = options.input() != Side::NoStorage || options.output() != Side::NoStorage;
@@ -18,7 +18,7 @@ pub(super) fn plan(options: &Options) -> Plan {
     if options.is_silent() {
         notes.push("with this status= dd prints no figure".to_owned());
     }
-    let phases = match on_storage && !options.is_silent() {
+    let phases = match on_storage {
         true => vec![phase(options, direction(options))],
         false => Vec::new(),
     };

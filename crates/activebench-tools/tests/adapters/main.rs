@@ -12,3 +12,5 @@ mod observed;
 mod orion_output;
 mod orion_phases;
 mod stored;
+mod sysbench_output;
+mod sysbench_phases;
