@@ -52,6 +52,8 @@ pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subje
             reader.parsed.complete = true;
         } else if place < begin {
             reader.prepared(line, &source);
+        } else if line.is_empty() {
+            // Between two sections.
         } else if !line.starts_with(' ') {
             section = line;
         } else if let Some((name, value)) = line.trim_start().split_once(':') {
