@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use activebench_tools::{Packages, Program, bonnie, fio, iozone};
+use activebench_tools::{Packages, Program, bonnie, fio, iozone, sysbench};
 
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) const IOZONE: Tool = Tool::of(iozone::PROGRAM);
 pub(crate) const FIO: Tool = Tool::of(fio::PROGRAM);
 /// bonnie++.
 pub(crate) const BONNIE: Tool = Tool::of(bonnie::PROGRAM);
+/// sysbench.
+pub(crate) const SYSBENCH: Tool = Tool::of(sysbench::PROGRAM);
 /// Makes ext4.
 pub(crate) const MKFS_EXT4: Tool = Tool { command: "mkfs.ext4", packages: Packages::everywhere("e2fsprogs") };
 /// Makes XFS.
@@ -103,6 +105,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &IOZONE,
     &FIO,
     &BONNIE,
+    &SYSBENCH,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -116,7 +119,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
 ];
 /// Tools of the corpus of lies and twins.
 pub(crate) const FOR_TRUTH: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
+    &[&IOZONE, &FIO, &BONNIE, &SYSBENCH, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
 /// Measured tools, and tools that the product is compared with, in the measurement of the cost of observing.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP, &MKFS_EXT4];
 /// Tools for booting other kernels, and tools that run there.

@@ -7,6 +7,7 @@
 
 mod adapter;
 pub mod bonnie;
+pub mod dd;
 pub mod execution;
 pub mod fio;
 pub mod iozone;
@@ -18,6 +19,7 @@ mod program;
 mod registry;
 pub mod script_figures;
 mod syncs;
+pub mod sysbench;
 mod vetted;
 mod words;
 

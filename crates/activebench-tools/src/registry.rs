@@ -19,6 +19,8 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::bonnie::Bonnie,
     &crate::fio::Fio,
     &crate::orion::Orion,
+    &crate::dd::Dd,
+    &crate::sysbench::Sysbench,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.
