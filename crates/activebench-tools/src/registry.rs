@@ -19,6 +19,9 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::bonnie::Bonnie,
     &crate::fio::Fio,
     &crate::orion::Orion,
+    &crate::pg_test_fsync::PgTestFsync,
+    &crate::ioping::Ioping,
+    &crate::hdparm::Hdparm,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

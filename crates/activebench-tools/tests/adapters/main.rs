@@ -4,6 +4,7 @@ mod bonnie_output;
 mod bonnie_phases;
 mod fio_output;
 mod fio_phases;
+mod further_outputs;
 mod iozone_output;
 mod iozone_phases;
 mod observed;
