@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use activebench_tools::{Packages, Program, bonnie, fio, hdparm, ioping, iozone, pg_test_fsync};
+use activebench_tools::{Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync};
 
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(crate) const BONNIE: Tool = Tool::of(bonnie::PROGRAM);
 pub(crate) const IOPING: Tool = Tool::of(ioping::PROGRAM);
 /// hdparm.
 pub(crate) const HDPARM: Tool = Tool::of(hdparm::PROGRAM);
+/// fs_mark.
+pub(crate) const FS_MARK: Tool = Tool::of(fs_mark::PROGRAM);
 /// pg_test_fsync.
 pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
 /// Makes ext4.
@@ -112,6 +114,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &IOPING,
     &HDPARM,
     &PG_TEST_FSYNC,
+    &FS_MARK,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -131,6 +134,7 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &IOPING,
     &HDPARM,
     &PG_TEST_FSYNC,
+    &FS_MARK,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,

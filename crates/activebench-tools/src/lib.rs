@@ -9,6 +9,7 @@ mod adapter;
 pub mod bonnie;
 pub mod execution;
 pub mod fio;
+pub mod fs_mark;
 mod getopt;
 pub mod hdparm;
 pub mod ioping;

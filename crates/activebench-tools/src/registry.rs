@@ -22,6 +22,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::pg_test_fsync::PgTestFsync,
     &crate::ioping::Ioping,
     &crate::hdparm::Hdparm,
+    &crate::fs_mark::FsMark,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

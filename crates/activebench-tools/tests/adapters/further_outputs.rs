@@ -16,6 +16,7 @@ use crate::stored::{Fixture, command_line, compact, fixtures};
 const TOOLS: &[(&str, &str, usize)] = &[
     ("pg_test_fsync", "pg_test_fsync -s 1", 16),
     ("ioping", "ioping -c 3 -D .", 2),
+    ("fs_mark", "fs_mark -d d -L 3", 3),
     ("hdparm", "hdparm -tT /dev/sda /dev/sdb", 4),
 ];
 
