@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use activebench_tools::{Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync};
+use activebench_tools::{Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng};
 
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) const IOPING: Tool = Tool::of(ioping::PROGRAM);
 pub(crate) const HDPARM: Tool = Tool::of(hdparm::PROGRAM);
 /// fs_mark.
 pub(crate) const FS_MARK: Tool = Tool::of(fs_mark::PROGRAM);
+/// stress-ng.
+pub(crate) const STRESS_NG: Tool = Tool::of(stress_ng::PROGRAM);
 /// pg_test_fsync.
 pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
 /// Makes ext4.
@@ -115,6 +117,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &HDPARM,
     &PG_TEST_FSYNC,
     &FS_MARK,
+    &STRESS_NG,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -135,6 +138,7 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &HDPARM,
     &PG_TEST_FSYNC,
     &FS_MARK,
+    &STRESS_NG,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,

@@ -21,6 +21,7 @@ pub mod pg_test_fsync;
 mod printed;
 mod program;
 mod registry;
+pub mod stress_ng;
 mod syncs;
 mod vetted;
 mod words;

@@ -23,6 +23,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::ioping::Ioping,
     &crate::hdparm::Hdparm,
     &crate::fs_mark::FsMark,
+    &crate::stress_ng::StressNg,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

@@ -17,6 +17,7 @@ const TOOLS: &[(&str, &str, usize)] = &[
     ("pg_test_fsync", "pg_test_fsync -s 1", 16),
     ("ioping", "ioping -c 3 -D .", 2),
     ("fs_mark", "fs_mark -d d -L 3", 3),
+    ("stress-ng", "stress-ng --hdd 1 --metrics", 1),
     ("hdparm", "hdparm -tT /dev/sda /dev/sdb", 4),
 ];
 
