@@ -25,6 +25,10 @@ pub struct Phase {
     /// Device activity cannot be separated in this way.
     #[serde(default)]
     pub call_bytes: Option<u64>,
+    /// Bytes of most calls, where the tool divides one operation of `block_bytes` into several calls by design. `None`
+    /// where an operation is one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divided_into_bytes: Option<u64>,
     /// Bytes to be moved according to the command, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
     /// Bytes that the command names as the size of the pass without promising that all of them move this way. A time
@@ -133,6 +137,7 @@ impl Phase {
             pattern: Pattern::Unknown,
             block_bytes: None,
             call_bytes: None,
+            divided_into_bytes: None,
             requested_bytes: None,
             size_bytes: None,
             region_bytes: None,

@@ -6,6 +6,7 @@ mod dd_output;
 mod dd_phases;
 mod fio_output;
 mod fio_phases;
+mod further_outputs;
 mod iozone_output;
 mod iozone_phases;
 mod observed;
