@@ -4,13 +4,14 @@ use crate::layout::{Record, bytes_of_all, shared};
 use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, GroupedCall};
 
 /// Names of the blind paths that the kernel side counts, in the order of `enum undecoded_path`.
-pub const UNDECODED_PATHS: [&str; 6] = [
+pub const UNDECODED_PATHS: [&str; 7] = [
     "libaio requests in lists too long or unreadable",
     "vectored calls with unreadable iovecs",
     "32-bit calls that are not decoded",
     "x32 calls",
     "io_uring requests without a file",
     "io_uring requests without a completion entry",
+    "programs with more rights than their user has, which are not watched",
 ];
 
 shared! {
