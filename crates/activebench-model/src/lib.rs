@@ -47,3 +47,4 @@ pub mod thread_stacks;
 pub mod timeline;
 pub mod units;
 pub mod verdict;
+pub mod watch;

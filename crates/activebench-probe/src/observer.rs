@@ -132,6 +132,23 @@ impl Observing<'_> {
         Ok(())
     }
 
+    /// Follows a process that runs already from here on, and all its descendants. `pidfd` was opened before anything of
+    /// it was read. Returns the number of processes and threads that joined so far.
+    ///
+    /// # Errors
+    /// Returns an error if it has ended, may not be watched, or the kernel does not accept it.
+    pub fn join(&mut self, pidfd: BorrowedFd<'_>, pid: u32) -> Result<(u64, u64), ProbeError> {
+        match self.observer.ask(&Request::Join { pid }, &[pidfd])?.0 {
+            Answer::Joined { processes, threads } => {
+                if self.cpu_at_start_ns == 0 {
+                    self.cpu_at_start_ns = own_cpu_ns();
+                }
+                Ok((processes, threads))
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Returns the figures so far; `None` if the observer does not answer.
     pub fn live(&mut self) -> Option<LiveFigures> {
         match self.observer.ask(&Request::Live, &[]).ok()?.0 {
