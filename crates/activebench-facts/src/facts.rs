@@ -55,6 +55,7 @@ mod tally;
 mod task_rates;
 mod thread_time;
 mod timeline;
+mod watched;
 mod windows;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -224,7 +225,10 @@ pub fn resolve_phases(
     }
     payload::add(source, manifest, &mut parts, &mut phases)?;
     host_counters::add(manifest, activity, &mut phases);
-    let of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    if let Some(watch) = &manifest.watch {
+        watched::limit(watch, &mut phases, &mut of_run);
+    }
     Ok((phases, of_run))
 }
 
