@@ -130,7 +130,7 @@ fn derive_unguarded(
     } else {
         (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
     };
-    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if first_calls == FirstCalls::LetGo {
         folded.let_go_of_first_calls();
     }

@@ -81,6 +81,7 @@ use syncs::SyncLog;
 use tally::Tally;
 pub use thread_time::profile_phases;
 pub use timeline::timelines;
+pub(crate) use watched::blind_mappings;
 
 /// Gaps of the observation, for each tier of the observation.
 struct Gaps {

@@ -519,17 +519,12 @@ impl Probe {
                 }
             }
         }
-        let mut undecoded = self.undecoded()?;
-        let mapped = watch.as_ref().map_or(0, |watch| watch.mapped.len() as u64);
-        if mapped > 0 {
-            undecoded.push(BlindPath { path: "mappings that existed before the watch".to_owned(), calls: mapped });
-        }
         let coverage = Coverage {
             log: Some(store.log()),
             backend: Backend::Bpf,
             probes: std::mem::take(&mut self.statuses),
             blind_paths: Vec::new(),
-            undecoded,
+            undecoded: self.undecoded()?,
             records,
             overhead: Overhead { observer_cpu_ns, bpf_run_ns, run_ns },
             other_tracers: None,

@@ -182,8 +182,9 @@ pub async fn watch(
         let none = || ProbeError::Observer("no process is there to be watched".to_owned());
         return Err(refused.unwrap_or_else(none).into());
     }
-    let (processes, threads) = joined;
-    hooks.notice(&format!("watching {processes} processes with {threads} threads (Ctrl-C ends the watch, not them)"));
+    let count = |(number, word): (u64, &str), many: &str| format!("{number} {}", if number == 1 { word } else { many });
+    let (processes, threads) = (count((joined.0, "process"), "processes"), count((joined.1, "thread"), "threads"));
+    hooks.notice(&format!("watching {processes} with {threads} (Ctrl-C ends the watch, and nothing else)"));
 
     let first = watched.first().unwrap_or_default();
     let mut io_limits = limits::Watch::default();
@@ -240,7 +241,7 @@ pub async fn watch(
     watch.poll_ns = if watched.group.is_some() { POLL.as_nanos() as u64 } else { 0 };
     watch.gaps.append(&mut watched.gaps);
     let outcome = Outcome {
-        child: ChildEnd::default(),
+        child: ChildEnd { pid: Some(first), ..ChildEnd::default() },
         output: CapturedOutput::default(),
         clocks,
         observation,

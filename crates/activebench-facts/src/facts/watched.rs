@@ -1,8 +1,9 @@
 //! What a watch leaves open: facts that rest on a time before it began, or after it ended, are partial.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::FileId;
+use activebench_model::coverage::BlindPath;
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::phase::Phase;
 use activebench_model::watch::{Watch, WatchEnd};
@@ -23,6 +24,15 @@ const SINCE_THE_BEGINNING: [FactName; 8] = [
 /// Facts on syncs that can still come.
 const UNTIL_THE_END: [FactName; 3] =
     [FactName::UnsyncedBytes, FactName::SyncedBytes, FactName::DeviceWriteBytesDurable];
+
+/// Counts the mappings of before that can carry data: those that can be written, and those of files that are open or that
+/// a phase names. Programs and their tables are mapped by files that are closed. `None` if there is none.
+pub(crate) fn blind_mappings(watch: &Watch, phases: &[Phase]) -> Option<BlindPath> {
+    let of_phases = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
+    let used: HashSet<FileId> = of_phases.chain(watch.open.iter().map(|open| open.file)).collect();
+    let calls = watch.mapped.iter().filter(|mapped| mapped.writable || used.contains(&mapped.file)).count() as u64;
+    (calls > 0).then(|| BlindPath { path: "mappings of before the watch".to_owned(), calls })
+}
 
 /// Makes the facts partial that a watch cannot know whole.
 pub(super) fn limit(watch: &Watch, phases: &mut [Phase], run_facts: &mut Facts) {
@@ -70,7 +80,7 @@ mod tests {
     use activebench_model::fact::{Completeness, Fact, Scope};
     use activebench_model::phase::{Part, PartEnd};
     use activebench_model::units::Quantity;
-    use activebench_model::watch::OpenFile;
+    use activebench_model::watch::{MappedFile, OpenFile};
 
     use super::*;
     use crate::evidence::phase_of;
@@ -100,6 +110,22 @@ mod tests {
         let is_partial =
             |name: &FactName| matches!(facts.get(*name), Some(Fact { completeness: Completeness::Partial(_), .. }));
         FactName::ALL.iter().copied().filter(is_partial).collect()
+    }
+
+    #[test]
+    fn mappings_that_can_carry_data_are_blind() {
+        let id = |ino| FileId { s_dev: 1, ino };
+        let mapped =
+            |ino, writable| MappedFile { pid: 1, file: id(ino), path: "/m".into(), offset: 0, bytes: 9, writable };
+        let open =
+            OpenFile { pid: 1, fd: 3, file: id(1), kind: FileKind::Regular, path: "/m".into(), position: 0, flags: 0 };
+        let calls = |mapped: Vec<MappedFile>, phases: &[Phase]| {
+            blind_mappings(&Watch { mapped, open: vec![open.clone()], ..Watch::default() }, phases)
+                .map(|blind| blind.calls)
+        };
+        assert_eq!(calls(vec![mapped(7, false)], &[]), None, "a table of a program");
+        assert_eq!(calls(vec![mapped(7, true), mapped(1, false)], &[]), Some(2));
+        assert_eq!(calls(vec![mapped(2, false)], &[phase_on(id(2))]), Some(1));
     }
 
     #[test]
