@@ -655,6 +655,9 @@ pub fn take_users_files(user: Option<&str>) -> Result<(), Failure> {
 }
 
 fn no_observation(error: RunError, so: &'static str) -> Failure {
+    if let RunError::Probe(ProbeError::NotWatched(_)) = error {
+        return Failure::new(ExitCode::Usage, error);
+    }
     let code = match &error {
         RunError::Probe(_) => ExitCode::CannotObserve,
         RunError::System { .. } => ExitCode::Bug,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::event::KernelClass;
 use activebench_model::watch::{OpenFile, Watch, WatchedProcess};
-use activebench_probe_abi::{BatchHeader, Membership, NameRecord, TaskRecord, TaskState};
+use activebench_probe_abi::{BatchHeader, CpuRecord, Membership, NameRecord, TaskRecord, TaskState};
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData};
 use aya_obj::generated::bpf_cmd;
@@ -85,13 +85,12 @@ impl Joined {
     /// # Errors
     /// Returns an error if the process itself may not be watched, has ended, or the kernel does not accept it.
     pub(crate) fn join(&mut self, ebpf: &mut Ebpf, wanted: &Wanted<'_>) -> Result<(), ProbeError> {
-        let cannot = |why: String| ProbeError::Observer(format!("process {} cannot be watched: {why}", wanted.pid));
         if self.refused.contains(&wanted.pid) {
             return Ok(());
         }
         if let Some(why) = (wanted.refusal)(wanted.pid) {
             self.refused.insert(wanted.pid);
-            return Err(cannot(why));
+            return Err(ProbeError::NotWatched(format!("process {} cannot be watched: {why}", wanted.pid)));
         }
         let mut members = BTreeSet::from([wanted.pid]);
         self.join_one(ebpf, wanted, wanted.pid, wanted.pidfd)?;
@@ -266,6 +265,29 @@ impl Joined {
     }
 }
 
+/// Returns the totals of all threads of the tree that live, at this moment. Without them nobody knows how the threads
+/// spent the time since they last came to a CPU.
+///
+/// # Errors
+/// Returns an error if the maps cannot be read.
+pub(crate) fn totals_of_living(ebpf: &mut Ebpf, now: &dyn Fn() -> u64) -> Result<Vec<CpuRecord>, ProbeError> {
+    let proc = Proc("/proc".into());
+    let places = Places::of(ebpf)?;
+    let mut records = Vec::new();
+    for (pid, _) in proc.parents() {
+        for tid in proc.threads(pid) {
+            let flags = if tid == pid { PidfdFlags::empty() } else { ANY_THREAD };
+            let descriptor = Pid::from_raw(tid.cast_signed()).and_then(|tid| pidfd_open(tid, flags).ok());
+            let Some(descriptor) = descriptor else { continue };
+            let Some(place) = place_of(ebpf, descriptor.as_fd())? else { continue };
+            if let Some(state) = places.read(place) {
+                records.push(state.totals(now(), tid, pid));
+            }
+        }
+    }
+    Ok(records)
+}
+
 /// What became of a thread.
 enum Followed {
     /// It is followed from this time on.
@@ -324,6 +346,13 @@ impl Places {
         Some(place)
     }
 
+    /// Returns a copy of a place; `None` if no thread has it.
+    fn read(&self, place: usize) -> Option<TaskState> {
+        // SAFETY: inside the mapping, and every bit pattern is a value; a program may be changing it.
+        (place < self.count && self.used(place).load(Ordering::Acquire) != 0)
+            .then(|| unsafe { self.at(place).read_volatile() })
+    }
+
     fn release(&self, place: usize) {
         self.used(place).store(0, Ordering::Release);
     }
@@ -359,12 +388,18 @@ fn task_storage(ebpf: &Ebpf, command: bpf_cmd, key: BorrowedFd<'_>, value: &mut 
     unsafe { bpf(command, &mut attributes) }.map(|_| ())
 }
 
-fn is_member(ebpf: &Ebpf, descriptor: BorrowedFd<'_>) -> Result<bool, ProbeError> {
-    match task_storage(ebpf, bpf_cmd::BPF_MAP_LOOKUP_ELEM, descriptor, &mut Membership { thread: 0 }) {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(false),
+/// Returns the place of a task of the tree; `None` for others, and for one that has ended.
+fn place_of(ebpf: &Ebpf, descriptor: BorrowedFd<'_>) -> Result<Option<usize>, ProbeError> {
+    let mut membership = Membership { thread: 0 };
+    match task_storage(ebpf, bpf_cmd::BPF_MAP_LOOKUP_ELEM, descriptor, &mut membership) {
+        Ok(()) => Ok(Some(membership.thread as usize)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
         Err(error) => Err(ProbeError::Map { map: "tasks", why: error.to_string() }),
     }
+}
+
+fn is_member(ebpf: &Ebpf, descriptor: BorrowedFd<'_>) -> Result<bool, ProbeError> {
+    Ok(place_of(ebpf, descriptor)?.is_some())
 }
 
 fn set_membership(ebpf: &Ebpf, descriptor: BorrowedFd<'_>, place: usize) -> io::Result<()> {

@@ -34,7 +34,7 @@ use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
-use crate::joining::{Joined, Wanted};
+use crate::joining::{Joined, Wanted, totals_of_living};
 use crate::live::{LiveCounters, LiveFigures};
 use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
 use crate::needed_types::NeededTypes;
@@ -442,6 +442,11 @@ impl Probe {
             let start_ns = times.readings.first()?.at_ns;
             times.between(start_ns, start_ns.saturating_add(run_ns)).map(|grown| grown.all().ns)
         });
+        // While the programs still follow them.
+        let living = match &self.joined {
+            Some(_) => totals_of_living(&mut self.ebpf, &monotonic_ns)?,
+            None => Vec::new(),
+        };
         let observer_cpu_ns = self.cpu_at_start_ns.map(|start| own_cpu_ns() - start);
         for index in 0..self.links.len() {
             let (name, hook) = (self.links[index].0, self.links[index].1);
@@ -485,6 +490,9 @@ impl Probe {
                 watch.gaps.push(format!("{in_flight} asynchronous requests were in flight when the watch ended."));
             }
         }
+        for record in &living {
+            store.push(KernelClass::Cpu, bytes_of(record), 1);
+        }
         for record in joined.iter().flat_map(|joined| &joined.tasks) {
             store.push(KernelClass::Tasks, bytes_of(record), 1);
         }
@@ -512,6 +520,7 @@ impl Probe {
             for (class, made, lost) in [
                 (KernelClass::Tasks, joined.tasks.len() as u64 + joined.lost, joined.lost),
                 (KernelClass::Names, joined.names.len() as u64, 0),
+                (KernelClass::Cpu, living.len() as u64, 0),
             ] {
                 if let Some(account) = records.get_mut(&class.class()) {
                     account.made += made;

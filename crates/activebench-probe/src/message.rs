@@ -61,6 +61,8 @@ pub(crate) enum Answer {
     Done,
     /// It failed.
     Failed(String),
+    /// A process may not be watched, with the reason.
+    Refused(String),
     /// The tracing programs of others.
     OtherTracers(Vec<OtherTracer>),
     /// The processes that ran already and are followed.

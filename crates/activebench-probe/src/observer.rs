@@ -103,6 +103,7 @@ impl Observer {
         send(self.socket.as_fd(), request, beside).map_err(failed("ask the observer"))?;
         match receive(self.socket.as_fd()).map_err(failed("understand the observer"))? {
             Some((Answer::Failed(why), _)) => Err(ProbeError::Observer(why)),
+            Some((Answer::Refused(why), _)) => Err(ProbeError::NotWatched(why)),
             Some(answered) => Ok(answered),
             None => Err(ProbeError::Observer("the observer ended".to_owned())),
         }

@@ -116,6 +116,7 @@ impl Service {
                         [memory.as_fd()].into_iter().chain(spool.as_ref().map(|file| file.as_fd())).collect();
                     send(socket, &Answer::Observation { index: *index }, &beside)?;
                 }
+                Err(ProbeError::NotWatched(why)) => send(socket, &Answer::Refused(why), &[])?,
                 Err(error) => send(socket, &Answer::Failed(error.to_string()), &[])?,
             }
         }
@@ -154,7 +155,7 @@ impl Service {
                     return Err(ProbeError::Observer("nothing is watched".to_owned()));
                 }
                 if pid_of(pidfd.as_fd()) != Some(pid) {
-                    return Err(ProbeError::Observer(format!("process {pid} has ended")));
+                    return Err(ProbeError::NotWatched(format!("process {pid} has ended")));
                 }
                 let asks = self.asks;
                 probe.join(pidfd.as_fd(), pid, &|pid| refusal(asks, pid))?;
@@ -280,7 +281,7 @@ fn refusal(asks: u32, pid: u32) -> Option<String> {
     for tid in proc.threads(pid) {
         match users(tid) {
             Some(theirs) if theirs.iter().all(|user| ours.contains(user)) => {}
-            Some(_) => return Some("it belongs to another user".to_owned()),
+            Some(_) => return Some("it belongs to another user (hint: --user root, as root)".to_owned()),
             // A thread that has ended is nobody's.
             None => {}
         }

@@ -94,7 +94,7 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
         add(false, "WATCHED", watched(watch, manifest.clocks.ended_ns - manifest.clocks.started_ns));
         if let Some(first) = watch.gaps.first() {
             let further = count(watch.gaps.len() - 1, "further gap");
-            add(true, "NOT WATCHED", if watch.gaps.len() > 1 { format!("{first} {further}.") } else { first.clone() });
+            add(false, "NOT WATCHED", if watch.gaps.len() > 1 { format!("{first} {further}.") } else { first.clone() });
         }
     } else if let Some(end) = child_end(&manifest.child)
         && run.verdict != RunVerdict::Failed

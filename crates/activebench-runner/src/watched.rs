@@ -169,6 +169,13 @@ pub async fn watch(
         Some(_) => watched.entered(),
         None => watched.known.keys().copied().collect(),
     };
+    // Before the first process: a pass that begins with it is covered.
+    let first = watched.first().unwrap_or_default();
+    let mut io_limits = limits::Watch::default();
+    io_limits.read(first);
+    let mut readings = Watches::new(first);
+    readings.read_all();
+    let mut read_at = Instant::now() + readings.read();
     for pid in entering {
         match probe.join(watched.known[&pid].as_fd(), pid) {
             Ok(now) => joined = now,
@@ -186,12 +193,6 @@ pub async fn watch(
     let (processes, threads) = (count((joined.0, "process"), "processes"), count((joined.1, "thread"), "threads"));
     hooks.notice(&format!("watching {processes} with {threads} (Ctrl-C ends the watch, and nothing else)"));
 
-    let first = watched.first().unwrap_or_default();
-    let mut io_limits = limits::Watch::default();
-    io_limits.read(first);
-    let mut readings = Watches::new(first);
-    readings.read_all();
-    let mut read_at = Instant::now() + readings.read();
     let started = Instant::now();
     let far_off = started + Duration::from_secs(86_400 * 365);
     let over_at = duration.map_or(far_off, |duration| started + duration);
