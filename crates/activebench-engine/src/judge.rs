@@ -133,7 +133,7 @@ fn derive_unguarded(
         (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
     };
     parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
-    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if first_calls == FirstCalls::LetGo {
         folded.let_go_of_first_calls();
     }

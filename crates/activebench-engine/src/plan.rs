@@ -149,6 +149,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         coverage: Coverage::default(),
         incomplete: Vec::new(),
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

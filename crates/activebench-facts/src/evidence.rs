@@ -93,7 +93,7 @@ fn sync_after(global_syncs: &[CallSpan], pass: &Pass, end_ns: u64) -> Option<Cal
     own.chain(global.copied()).min_by_key(|span| span.start_ns)
 }
 
-fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
+pub(crate) fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
     let word = if direction == Direction::Write { "write" } else { "read" };
     let base = name.rsplit('/').next().unwrap_or(name);
     // The tool chose the name: only plain characters become part of an identifier.

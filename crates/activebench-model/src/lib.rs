@@ -48,3 +48,4 @@ pub mod thread_stacks;
 pub mod timeline;
 pub mod units;
 pub mod verdict;
+pub mod watch;

@@ -13,6 +13,7 @@ use crate::coverage::Coverage;
 use crate::host::Host;
 use crate::measurement::Measurement;
 use crate::preparation::Preparation;
+use crate::watch::Watch;
 
 /// Version of the run directory. A program that reads a higher one refuses it and names the version.
 pub const FORMAT: u32 = 1;
@@ -61,6 +62,9 @@ pub struct Manifest {
     /// Preparation of the device before the run; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
+    /// The watch, for processes that ran before activebench observed them; `None` for a command that it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
     /// Replaced words in this copy of the record; `None` for the record itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,

@@ -258,7 +258,10 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
 /// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
-    if let Some(ended) = judge_child(&run.manifest.child) {
+    // What was watched goes on, or ended as it would have.
+    if run.manifest.watch.is_none()
+        && let Some(ended) = judge_child(&run.manifest.child)
+    {
         return ended;
     }
     let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict() == verdict).count();
@@ -280,10 +283,11 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Discrepancy, format!("{} {} fails", finding.code, finding.name));
     }
     if judged.is_empty() {
-        return (
-            RunVerdict::Inconclusive,
-            "no claim was read from the tool's output: nothing could be verified".to_owned(),
-        );
+        let why = match &run.manifest.watch {
+            Some(_) => "a watch has no claims: it reports what was observed, and nothing is verified",
+            None => "no claim was read from the tool's output: nothing could be verified",
+        };
+        return (RunVerdict::Inconclusive, why.to_owned());
     }
     let unverifiable = count(ClaimVerdict::Unverifiable);
     if unverifiable > 0 {
