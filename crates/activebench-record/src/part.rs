@@ -8,6 +8,7 @@ use activebench_model::run::FORMAT;
 use activebench_model::table::ColumnAbout;
 use polars::prelude::{
     DataFrame, KeyValueMetadata, ParallelStrategy, ParquetCompression, ParquetReader, ParquetWriter, SerReader,
+    StatisticsOptions,
 };
 
 use crate::columns::{About, ColumnsIn, ColumnsOut, Described, Stored};
@@ -84,6 +85,8 @@ pub(crate) fn encode_as<R: Table>(rows: &[R], compression: ParquetCompression) -
     ParquetWriter::new(&mut bytes)
         .with_compression(compression)
         .with_key_value_metadata(Some(metadata(R::TABLE, columns.iter().map(|column| &column.about))))
+        // A part is small and is read whole: the room is better used for what the columns mean.
+        .with_statistics(StatisticsOptions::empty())
         .with_row_group_size(Some(ROWS_PER_PART))
         // Parts are written while the benchmark runs: one thread, not every CPU.
         .set_parallel(false)

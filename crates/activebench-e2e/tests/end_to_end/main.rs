@@ -37,4 +37,5 @@ mod replicate;
 mod scripts;
 mod series;
 mod steady;
+mod tables;
 mod wrappers;
