@@ -16,6 +16,7 @@ pub mod command;
 pub mod compare;
 pub mod coverage;
 pub mod direction;
+pub mod errno;
 pub mod event;
 pub mod fact;
 pub mod figures;

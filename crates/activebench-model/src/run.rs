@@ -15,8 +15,9 @@ use crate::measurement::Measurement;
 use crate::preparation::Preparation;
 use crate::watch::Watch;
 
-/// Version of the run directory. A program that reads a higher one refuses it and names the version.
-pub const FORMAT: u32 = 1;
+/// Version of the run directory. A program that reads a higher one refuses it and names the version. Since version 2 the
+/// tables of events have words where version 1 has codes; version 1 is read, too.
+pub const FORMAT: u32 = 2;
 
 /// `run.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
