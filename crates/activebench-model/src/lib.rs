@@ -29,6 +29,7 @@ pub mod limiter;
 pub mod log;
 
 pub mod measurement;
+pub mod observed_pass;
 pub mod output;
 pub mod phase;
 pub mod preparation;

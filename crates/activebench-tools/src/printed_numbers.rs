@@ -14,7 +14,8 @@ use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
 
 pub use units::Counted;
-use units::{Found, unit_at};
+use units::Found;
+pub(crate) use units::unit_at;
 pub use words::Order;
 use words::{Heading, Words};
 pub(crate) use words::{direction_of, order_of, words};
@@ -69,46 +70,60 @@ pub struct Reading {
 
 /// Finds the numbers with units in an output. Never fails; time grows linearly with the output.
 pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
-    let mut found = PrintedNumbers::default();
-    for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-        read_stream(stream, bytes, &mut found.numbers);
-    }
-    let excess = found.numbers.len().saturating_sub(MOST_NUMBERS);
-    found.numbers.drain(..excess);
-    found.left_out = excess as u64;
-    found
-}
-
-fn read_stream(stream: &str, bytes: &[u8], numbers: &mut Vec<PrintedNumber>) {
-    let skipped = bytes.len().saturating_sub(MOST_BYTES);
-    let first_line = bytes[..skipped].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+    let mut numbers = Vec::new();
     let mut heading = Heading::default();
     let mut columns: Option<String> = None;
-    for (place, line) in bytes[skipped..].split(|byte| *byte == b'\n').enumerate() {
-        // The start of the first line is missing.
-        if skipped > 0 && place == 0 {
-            continue;
+    let mut of_stream = String::new();
+    each_line(output, |stream, line, text| {
+        if of_stream != stream {
+            (of_stream, heading, columns) = (stream.to_owned(), Heading::default(), None);
         }
-        let text = String::from_utf8_lossy(&shown(line)[..shown(line).len().min(MOST_LINE_BYTES)]).into_owned();
         if text.trim().is_empty() {
             columns = None;
-            continue;
+            return;
         }
-        if is_command(&text) {
-            continue;
+        if is_command(text) {
+            return;
         }
         let before = numbers.len();
-        let source = SourceLine { stream: stream.to_owned(), line: first_line + place as u64, text };
-        read_line(&source, &heading, columns.as_deref(), numbers);
-        let has_number = numerals(&source.text).next().is_some();
+        let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
+        read_line(&source, &heading, columns.as_deref(), &mut numbers);
         if numbers.len() == before {
-            heading.read(&source.text, has_number);
+            let has_number = numerals(text).next().is_some();
+            heading.read(text, has_number);
             // A line of dashes stands between the head of a table and its rows.
-            if !has_number && source.text.contains(char::is_alphabetic) && !source.text.contains(['"', ':', '=']) {
+            if !has_number && text.contains(char::is_alphabetic) && !text.contains(['"', ':', '=']) {
                 columns = Some(source.text);
             }
         }
+    });
+    let excess = numbers.len().saturating_sub(MOST_NUMBERS);
+    numbers.drain(..excess);
+    PrintedNumbers { numbers, left_out: excess as u64 }
+}
+
+/// Passes on the lines of an output as a terminal shows them at the end, bounded, with their stream and number.
+pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &str)) {
+    for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        let skipped = bytes.len().saturating_sub(MOST_BYTES);
+        let first_line = bytes[..skipped].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        for (place, line) in bytes[skipped..].split(|byte| *byte == b'\n').enumerate() {
+            // The start of the first line may be missing.
+            if skipped == 0 || place > 0 {
+                let line = shown(line);
+                let text = String::from_utf8_lossy(&line[..line.len().min(MOST_LINE_BYTES)]);
+                take(stream, first_line + place as u64, &text);
+            }
+        }
     }
+}
+
+/// Reads a number alone: its value, and the distance between two numbers with as many digits.
+pub(crate) fn number_of(text: &str) -> Option<(f64, f64)> {
+    let text = text.trim();
+    let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    let (end, value, step) = begins.then(|| number_at(text, 0))?;
+    (end == text.len()).then_some((value, step))
 }
 
 /// Returns the part of a line that a terminal still shows at its end.
