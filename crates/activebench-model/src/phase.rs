@@ -54,6 +54,10 @@ pub struct Phase {
     /// How it submits requests to the kernel, according to the command.
     #[serde(default)]
     pub submission: Submission,
+    /// Time that the tool takes out of its clock, measured from its calls: hdparm's `-T` subtracts the cost of its own
+    /// calls. Rates are divided by the window without it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub excluded_ns: u64,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
     /// The mix of reads and writes that the command promises; `None` without such a promise. Where a tool prints
@@ -103,6 +107,10 @@ pub struct Phase {
     pub facts: Facts,
 }
 
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
 fn once() -> u32 {
     1
 }
@@ -146,6 +154,7 @@ impl Phase {
             clock: String::new(),
             rate_clock: RateClock::default(),
             submission: Submission::Unknown,
+            excluded_ns: 0,
             promises: Vec::new(),
             mix: None,
             own_limits: Vec::new(),

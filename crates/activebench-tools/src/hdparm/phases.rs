@@ -32,7 +32,8 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
             let mut phase = timing.phase(device, options.direct);
             let is_claimed = parsed.claims.iter().any(|claim| claim.phase == phase.id);
             match found(timing, options, device, name, activity) {
-                Ok(part) => {
+                Ok((part, excluded_ns)) => {
+                    phase.excluded_ns = excluded_ns;
                     let end_ns = part.last_data_ns;
                     phase.window = Some(Window { start_ns: part.start_ns, end_ns });
                     phase.parts = vec![part];
@@ -46,7 +47,13 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
     phases
 }
 
-fn found(timing: Timing, options: &Options, device: usize, name: &str, activity: &Activity) -> Result<Part, String> {
+fn found(
+    timing: Timing,
+    options: &Options,
+    device: usize,
+    name: &str,
+    activity: &Activity,
+) -> Result<(Part, u64), String> {
     let earlier = options.devices[..device - 1].iter().filter(|other| *other == name).count();
     let pass = passes_over(name, activity).nth(earlier).ok_or_else(|| match activity.passes.is_empty() {
         true => "no calls were observed".to_owned(),
@@ -59,7 +66,7 @@ fn found(timing: Timing, options: &Options, device: usize, name: &str, activity:
         ([priming, _, step], Timing::Disk) if options.cached && priming.calls == 1 => step,
         _ => return Err("the reads of the device do not come as the timings of the command do".to_owned()),
     };
-    Ok(Part {
+    let part = Part {
         tgid: pass.tgid,
         tids: Vec::new(),
         fd: pass.fd,
@@ -70,7 +77,13 @@ fn found(timing: Timing, options: &Options, device: usize, name: &str, activity:
         sync_inside: None,
         sync_after: None,
         close_ns: pass.close.map(|close| close.end_ns),
-    })
+    };
+    // Behind the reads of -T hdparm repeats its seeks without them, and takes the time of that out of its clock.
+    let excluded_ns = match timing {
+        Timing::Cached => step.last_end_ns.saturating_sub(step.end_ns),
+        Timing::Disk => 0,
+    };
+    Ok((part, excluded_ns))
 }
 
 fn passes_over<'a>(name: &'a str, activity: &'a Activity) -> impl Iterator<Item = &'a Pass> {

@@ -43,7 +43,10 @@ impl Timing {
         Phase {
             pattern,
             block_bytes: Some(READ_BYTES),
-            clock: "first read to last read".to_owned(),
+            clock: match self {
+                Timing::Cached => "first read to last read, without the time of as many seeks".to_owned(),
+                Timing::Disk => "first read to last read".to_owned(),
+            },
             submission: Submission::Synchronous,
             promises: if direct { vec![promise] } else { Vec::new() },
             time_limit_ns: Some(seconds * 1_000_000_000),
