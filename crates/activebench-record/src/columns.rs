@@ -104,6 +104,42 @@ const MOST_SEEN: usize = 64;
 /// Characters of an unknown word that an error quotes.
 const LONGEST_NAMED: usize = 40;
 
+/// The words of a column that were met.
+///
+/// A dictionary's word has one view in all rows of a part, so that equal words are found by comparing 16 bytes. A part
+/// has few words.
+struct Seen<T> {
+    words: Vec<(u128, T)>,
+    /// Index of the last one: words come in runs.
+    last: usize,
+}
+
+impl<T: Copy> Seen<T> {
+    #[inline]
+    fn value<E>(&mut self, view: u128, of: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        match self.words.get(self.last) {
+            Some((known, value)) if *known == view => Ok(*value),
+            _ => self.another(view, of),
+        }
+    }
+
+    fn another<E>(&mut self, view: u128, of: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.last = match self.words.iter().position(|(known, _)| *known == view) {
+            Some(place) => place,
+            None => {
+                let value = of()?;
+                // They are searched one by one, and a stranger's file may have a word for every row.
+                if self.words.len() == MOST_SEEN {
+                    self.words.clear();
+                }
+                self.words.push((view, value));
+                self.words.len() - 1
+            }
+        };
+        Ok(self.words[self.last].1)
+    }
+}
+
 /// Columns being made.
 #[derive(Default)]
 pub struct ColumnsOut(Vec<Column>);
@@ -147,6 +183,11 @@ impl<'a> ColumnsIn<'a> {
         self.frame.column(name).is_ok()
     }
 
+    /// Returns `true` if there is a column of this name with a value in any row.
+    pub(crate) fn has_value(&self, name: &str) -> bool {
+        self.frame.column(name).is_ok_and(|column| column.null_count() < column.len())
+    }
+
     /// Returns `true` if the column of this name holds text.
     pub(crate) fn is_text(&self, name: &str) -> bool {
         self.frame.column(name).is_ok_and(|column| column.str().is_ok())
@@ -181,33 +222,28 @@ impl<'a> ColumnsIn<'a> {
             self.error(name, format!("this version does not know the word {text:?}"))
         };
         let chunked = self.column(name)?.str().map_err(|error| self.error(name, error.to_string()))?;
+        if chunked.null_count() == chunked.len() {
+            return Ok(vec![None; chunked.len()]);
+        }
+        let is_whole = chunked.null_count() == 0;
         let mut values = Vec::with_capacity(chunked.len());
         for array in chunked.downcast_iter() {
-            // A dictionary's word has one view in all rows of a part, so that equal words are found by comparing 16
-            // bytes. A part has few words.
-            let mut seen: Vec<(u128, T)> = Vec::new();
-            let mut last = 0;
-            for (view, text) in array.views().iter().zip(array.iter()) {
-                let Some(text) = text else {
-                    values.push(None);
-                    continue;
-                };
-                let view = view.as_u128();
-                if seen.get(last).is_none_or(|(known, _)| *known != view) {
-                    last = match seen.iter().position(|(known, _)| *known == view) {
-                        Some(place) => place,
-                        None => {
-                            let value = meaning(text).ok_or_else(|| unknown(text))?;
-                            // Searched one by one: a stranger's file may have a word for every row.
-                            if seen.len() == MOST_SEEN {
-                                seen.clear();
-                            }
-                            seen.push((view, value));
-                            seen.len() - 1
-                        }
-                    };
+            let mut seen = Seen { words: Vec::new(), last: 0 };
+            let mut value_of = |view: u128, row: usize| {
+                seen.value(view, || meaning(array.value(row)).ok_or_else(|| unknown(array.value(row))))
+            };
+            let views = array.views().iter().map(|view| view.as_u128()).enumerate();
+            if is_whole {
+                for (row, view) in views {
+                    values.push(Some(value_of(view, row)?));
                 }
-                values.push(Some(seen[last].1));
+            } else {
+                for ((row, view), text) in views.zip(array.iter()) {
+                    values.push(match text {
+                        Some(_) => Some(value_of(view, row)?),
+                        None => None,
+                    });
+                }
             }
         }
         Ok(values)
@@ -232,9 +268,34 @@ impl<'a> ColumnsIn<'a> {
     }
 }
 
+/// A number that stands for null in memory.
+pub(crate) trait OrNull: Sized {
+    /// Reads the values, with this number in the place of null. Without the vector of options between, which is twice as
+    /// large.
+    fn read_or(columns: &ColumnsIn<'_>, name: &str, null: Self) -> Result<Vec<Self>, RecordError>;
+}
+
 macro_rules! numbers {
     ($($type:ident: $chunked:ident;)*) => {
         $(
+            impl OrNull for $type {
+                fn read_or(columns: &ColumnsIn<'_>, name: &str, null: Self) -> Result<Vec<Self>, RecordError> {
+                    let chunked = columns.column(name)?.$type();
+                    let chunked = chunked.map_err(|error| columns.error(name, error.to_string()))?;
+                    let mut values = Vec::with_capacity(chunked.len());
+                    for array in chunked.downcast_iter() {
+                        match array.validity() {
+                            None => values.extend_from_slice(array.values()),
+                            Some(valid) => {
+                                let all = array.values().iter().zip(valid.iter());
+                                values.extend(all.map(|(value, is)| if is { *value } else { null }));
+                            }
+                        }
+                    }
+                    Ok(values)
+                }
+            }
+
             impl Stored for $type {
                 fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self) {
                     let values = rows.iter().map(|row| *value(row));

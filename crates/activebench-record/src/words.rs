@@ -11,7 +11,7 @@ use activebench_model::call::{DeviceNumber, FileKind, Op, open_bits};
 use activebench_model::errno::{error_name, error_number, signal_name, signal_number};
 use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEvent, TaskEventKind, ThreadState};
 
-use crate::columns::{About, ColumnsIn, ColumnsOut, Described, Optional, Stored};
+use crate::columns::{About, ColumnsIn, ColumnsOut, Described, Optional, OrNull, Stored};
 use crate::error::RecordError;
 
 /// Stores an enumeration as its words. The codes are those of format 1.
@@ -159,6 +159,11 @@ pub(crate) trait Kept<Row, T> {
 
     /// Returns the field of a stored value.
     fn field(kept: Option<Self::As>) -> T;
+
+    /// Reads the fields.
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<T>, RecordError> {
+        Ok(<Self::As as Optional>::read(columns, name)?.into_iter().map(Self::field).collect())
+    }
 }
 
 pub(crate) fn write_kept<C: Kept<Row, T>, Row, T, R>(
@@ -173,7 +178,7 @@ pub(crate) fn write_kept<C: Kept<Row, T>, Row, T, R>(
 }
 
 pub(crate) fn read_kept<C: Kept<Row, T>, Row, T>(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<T>, RecordError> {
-    Ok(<C::As as Optional>::read(columns, name)?.into_iter().map(C::field).collect())
+    C::read(columns, name)
 }
 
 pub(crate) fn describe_kept<C: Kept<Row, T>, Row, T>(name: &str, about: About, into: &mut Vec<Described>) {
@@ -193,6 +198,10 @@ impl<Row> Kept<Row, i64> for UnlessMinusOne {
     fn field(kept: Option<i64>) -> i64 {
         kept.unwrap_or(-1)
     }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<i64>, RecordError> {
+        i64::read_or(columns, name, -1)
+    }
 }
 
 impl<Row> Kept<Row, i32> for UnlessMinusOne {
@@ -204,6 +213,10 @@ impl<Row> Kept<Row, i32> for UnlessMinusOne {
 
     fn field(kept: Option<i32>) -> i32 {
         kept.unwrap_or(-1)
+    }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<i32>, RecordError> {
+        i32::read_or(columns, name, -1)
     }
 }
 
@@ -220,6 +233,10 @@ impl<Row> Kept<Row, u64> for UnlessZero {
     fn field(kept: Option<u64>) -> u64 {
         kept.unwrap_or(0)
     }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<u64>, RecordError> {
+        u64::read_or(columns, name, 0)
+    }
 }
 
 impl<Row> Kept<Row, u32> for UnlessZero {
@@ -231,6 +248,10 @@ impl<Row> Kept<Row, u32> for UnlessZero {
 
     fn field(kept: Option<u32>) -> u32 {
         kept.unwrap_or(0)
+    }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<u32>, RecordError> {
+        u32::read_or(columns, name, 0)
     }
 }
 
@@ -491,6 +512,14 @@ impl<Row> Kept<Row, i64> for Returned {
     fn field(kept: Option<Returned>) -> i64 {
         kept.map_or(0, |returned| returned.0)
     }
+
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<i64>, RecordError> {
+        match columns.has_value(ERROR) {
+            // Format 1, or nothing failed.
+            false => <i64 as Stored>::read(columns, name),
+            true => Ok(<Returned as Optional>::read(columns, name)?.into_iter().map(<Self as Kept<Row, i64>>::field).collect()),
+        }
+    }
 }
 
 impl Returned {
@@ -516,10 +545,6 @@ impl Optional for Returned {
     }
 
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError> {
-        if !columns.has(ERROR) {
-            let returned = <i64 as Stored>::read(columns, name)?;
-            return Ok(returned.into_iter().map(|returned| Some(Self(returned))).collect());
-        }
         let returned = <i64 as Optional>::read(columns, name)?.into_iter();
         let errors = columns.worded(ERROR, Self::errno_of)?;
         returned
