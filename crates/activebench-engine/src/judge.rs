@@ -27,7 +27,7 @@ use activebench_tools::script_figures;
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
-use crate::{allocator, plan, thresholds};
+use crate::{allocator, any_program, plan, thresholds};
 
 /// Everything that is derived before the judgement.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ fn derive_unguarded(
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, outputs.of_command)?;
-    let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 {
+    let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 && !manifest.choices.without_adapters {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
         manifest.incomplete.extend(several.missing);
@@ -130,7 +130,8 @@ fn derive_unguarded(
         let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
         (parsed, phases, Vec::new())
     } else {
-        (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
+        let (parsed, phases) = any_program::read(activity, outputs.of_command, manifest)?;
+        (parsed, phases, Vec::new())
     };
     parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
@@ -161,7 +162,7 @@ fn script_figures(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, ph
         claims: &parsed.claims,
         phases,
     };
-    if manifest.measurements.is_empty() {
+    if manifest.measurements.is_empty() || manifest.choices.without_adapters {
         Vec::new()
     } else {
         script_figures::script_figures(outputs.of_command, measured)
@@ -201,6 +202,9 @@ fn tool_of_run(
     activity: &Activity,
     output: &ToolOutput,
 ) -> anyhow::Result<Option<Invocation>> {
+    if manifest.choices.without_adapters {
+        return Ok(None);
+    }
     let stored = match &manifest.executed_tools {
         Some(stored) => stored,
         None => {

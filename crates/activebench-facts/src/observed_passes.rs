@@ -1,16 +1,16 @@
 //! Passes found in the I/O itself, for a program that no adapter knows.
 //!
 //! A *run* is what one descriptor moved in one direction, from its open or from a call of the other direction on. Runs
-//! of one direction with no run of the other direction and no pause between them form a *group*; all runs of a
+//! of one direction, with calls of like size and no run of the other direction or pause between them, form a *group*; all runs of a
 //! direction together form a *total*. Where both directions overlap in time, they have a common total. Each of these is
 //! a pass, at most [`MOST_PASSES`] of each kind.
 //!
 //! Time and memory are linear in the steps of the activity, apart from sorting the runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use activebench_model::activity::{Activity, CallSpan, Pass, StepKind};
-use activebench_model::call::{FileId, open_bits};
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
+use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
@@ -18,6 +18,9 @@ use crate::evidence::{LEAST_READ_BYTES, identifier, successful};
 
 /// Largest number of passes of each kind: those that moved the most data.
 const MOST_PASSES: usize = 24;
+
+/// Largest number of runs of a group that are passes of their own.
+const MOST_OF_GROUP: usize = 8;
 
 /// A pause between two runs that ends a group.
 const PAUSE_NS: u64 = 1_000_000_000;
@@ -35,6 +38,11 @@ pub struct ObservedPasses<'a> {
     /// The runs of each pass.
     members: Vec<Vec<Run<'a>>>,
     global_syncs: Vec<CallSpan>,
+    /// Successful syncs of each file, through any descriptor of any process, in order.
+    syncs: HashMap<FileId, Vec<CallSpan>>,
+    /// Opens of descriptors through which no data went, by process and file: a descriptor that was opened and then
+    /// duplicated, in order.
+    bare_opens: HashMap<(u32, FileId), Vec<u64>>,
 }
 
 /// What one descriptor moved in one direction without an interruption.
@@ -58,8 +66,22 @@ impl<'a> ObservedPasses<'a> {
     /// Finds the passes.
     pub fn new(activity: &'a Activity) -> Self {
         let global_syncs = successful(activity);
-        let mut found = Self { passes: Vec::new(), members: Vec::new(), global_syncs };
         let data = data_files(activity);
+        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::new();
+        let mut bare_opens: HashMap<(u32, FileId), Vec<u64>> = HashMap::new();
+        for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
+            let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
+            let mut own = own.map(|brief| brief.span).filter(|span| span.returned == 0).peekable();
+            if own.peek().is_some() {
+                syncs.entry(pass.file).or_default().extend(own);
+            }
+            if let Some(open) = pass.open.filter(|_| !pass.steps.iter().any(is_data)) {
+                bare_opens.entry((pass.tgid, pass.file)).or_default().push(open.start_ns);
+            }
+        }
+        syncs.values_mut().for_each(|syncs| syncs.sort_by_key(|sync| sync.start_ns));
+        bare_opens.values_mut().for_each(|opens| opens.sort_unstable());
+        let mut found = Self { passes: Vec::new(), members: Vec::new(), global_syncs, syncs, bare_opens };
         let mut runs: Vec<Run<'a>> = Vec::new();
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             found.runs_of(pass, &mut runs);
@@ -67,8 +89,9 @@ impl<'a> ObservedPasses<'a> {
         runs.sort_by_key(|run| run.start_ns);
         let names = names(activity);
         let mut sets: Vec<Vec<Run<'a>>> = Vec::new();
-        sets.extend(largest_runs(&runs));
-        sets.extend(largest(groups(&runs)));
+        let groups = groups(&runs);
+        sets.extend(single_runs(&groups));
+        sets.extend(largest(groups));
         let of = |direction| runs.iter().copied().filter(|run| run.direction == direction).collect::<Vec<_>>();
         let (reads, writes) = (of(Direction::Read), of(Direction::Write));
         let overlap = span(&reads).zip(span(&writes)).is_some_and(|(read, write)| read.0 < write.1 && write.0 < read.1);
@@ -143,7 +166,7 @@ impl<'a> ObservedPasses<'a> {
 
     /// Adds the runs of a descriptor.
     fn runs_of(&self, pass: &'a Pass, runs: &mut Vec<Run<'a>>) {
-        let data = || pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write));
+        let data = || pass.steps.iter().filter(|step| is_data(step));
         let changes = data().zip(data().skip(1)).filter(|(one, next)| one.kind != next.kind).count();
         let begin = runs.len();
         for step in data().filter(|step| step.end_ns > step.start_ns) {
@@ -180,15 +203,20 @@ impl<'a> ObservedPasses<'a> {
         if let Some(last) = own.iter_mut().max_by_key(|run| run.end_ns) {
             last.is_last = true;
         }
-        let syncs = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
-        let mut syncs: Vec<CallSpan> = syncs.map(|brief| brief.span).filter(|span| span.returned == 0).collect();
-        syncs.sort_by_key(|sync| sync.start_ns);
+        let syncs = self.syncs.get(&pass.file).map_or(&[][..], Vec::as_slice);
         for run in own.iter_mut().filter(|run| run.direction == Direction::Write) {
             let after =
                 |syncs: &[CallSpan]| syncs.get(syncs.partition_point(|sync| sync.start_ns < run.end_ns)).copied();
-            run.sync =
-                [after(&syncs), after(&self.global_syncs)].into_iter().flatten().min_by_key(|sync| sync.start_ns);
+            run.sync = [after(syncs), after(&self.global_syncs)].into_iter().flatten().min_by_key(|sync| sync.start_ns);
         }
+    }
+
+    /// Returns when the file of a run was opened for it: the first open, where the descriptor is a duplicate.
+    fn opened(&self, run: &Run<'_>) -> Option<u64> {
+        let open = run.pass.open?;
+        let bare = self.bare_opens.get(&(run.pass.tgid, run.pass.file)).filter(|_| open.op == Op::Dup);
+        let before = bare.and_then(|opens| opens[..opens.partition_point(|at_ns| *at_ns <= open.start_ns)].last());
+        Some(before.copied().unwrap_or(open.start_ns))
     }
 
     fn add(&mut self, set: Vec<Run<'a>>, names: &HashMap<FileId, &str>, ids: &mut HashMap<String, u32>) {
@@ -207,14 +235,9 @@ impl<'a> ObservedPasses<'a> {
             1 => names.get(&set[0].pass.file).copied().unwrap_or("unnamed").to_owned(),
             many => format!("{many} files"),
         };
-        let first = set.iter().min_by_key(|run| run.start_ns).filter(|run| run.is_first);
-        let opened = first.and_then(|run| run.pass.open).map(|open| open.start_ns);
-        // Files that were opened before the first data moved.
-        let opened = opened.into_iter().chain(
-            set.iter()
-                .filter(|run| run.is_first)
-                .filter_map(|run| run.pass.open.map(|open| open.start_ns).filter(|open_ns| *open_ns < start_ns)),
-        );
+        // Of several files, those that were opened before the first data moved.
+        let opened = set.iter().filter(|run| run.is_first).filter_map(|run| self.opened(run));
+        let opened = opened.filter(|open_ns| *open_ns < start_ns);
         let opened = opened.min().filter(|open_ns| start_ns - open_ns < PAUSE_NS.max(end_ns - start_ns));
         let synced =
             set.iter().filter_map(|run| run.sync).map(|sync| sync.end_ns).filter(|at_ns| *at_ns > end_ns).max();
@@ -281,6 +304,10 @@ impl<'a> ObservedPasses<'a> {
     }
 }
 
+fn is_data(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Read | StepKind::Write)
+}
+
 fn run_key(run: &Run<'_>) -> (u64, i32, u64) {
     (run.start_ns, run.pass.fd, u64::from(run.pass.tgid))
 }
@@ -309,34 +336,36 @@ fn largest(mut sets: Vec<Vec<Run<'_>>>) -> Vec<Vec<Run<'_>>> {
     sets
 }
 
-/// Returns the runs that moved the most data, each alone.
-fn largest_runs<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
-    let mut places: Vec<usize> = (0..runs.len()).collect();
-    places.sort_unstable_by_key(|place| (std::cmp::Reverse(runs[*place].bytes), *place));
-    places.truncate(MOST_PASSES);
-    places.sort_unstable();
-    places.into_iter().map(|place| vec![runs[place]]).collect()
+/// Returns the runs that are passes of their own: of groups of few runs, one after the other. Files that are used at the
+/// same time, or by the hundred, are timed together.
+fn single_runs<'a>(groups: &[Vec<Run<'a>>]) -> Vec<Vec<Run<'a>>> {
+    let is_apart = |group: &&Vec<Run<'a>>| {
+        group.len() <= MOST_OF_GROUP && group.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns)
+    };
+    largest(groups.iter().filter(is_apart).flatten().map(|run| vec![*run]).collect())
 }
 
-/// Divides the runs, which are in the order of their starts, into groups.
+/// Divides the runs, which are in the order of their starts, into groups: of one direction, with calls of like size.
 fn groups<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
-    let mut open: [Option<Vec<Run<'a>>>; 2] = [None, None];
-    let mut ends = [0_u64; 2];
+    // By direction and size of a call; the end of each.
+    let mut open: BTreeMap<(bool, u32), (u64, Vec<Run<'a>>)> = BTreeMap::new();
     let mut done = Vec::new();
     for run in runs {
-        let own = usize::from(run.direction == Direction::Write);
-        let is_paused = run.start_ns.saturating_sub(ends[own]) > PAUSE_NS;
-        if is_paused {
-            done.extend(open[own].take());
-        }
-        // A pass of the other direction that ended before ends here.
-        if ends[1 - own] <= run.start_ns {
-            done.extend(open[1 - own].take());
-        }
-        open[own].get_or_insert_default().push(*run);
-        ends[own] = ends[own].max(run.end_ns);
+        let writes = run.direction == Direction::Write;
+        let size = (run.bytes / run.calls.max(1)).max(1).ilog2();
+        // A pass of the other direction that ended before ends here, and so does one that paused.
+        let ends = |key: &(bool, u32), until_ns: u64| match (key.0 == writes, key.1 == size) {
+            (true, true) => run.start_ns.saturating_sub(until_ns) > PAUSE_NS,
+            (true, false) => false,
+            (false, _) => until_ns <= run.start_ns,
+        };
+        let ended = open.extract_if(.., |key, (until_ns, _)| ends(key, *until_ns));
+        done.extend(ended.map(|(_, (_, group))| group));
+        let (until_ns, group) = open.entry((writes, size)).or_default();
+        *until_ns = run.end_ns.max(*until_ns);
+        group.push(*run);
     }
-    done.extend(open.into_iter().flatten());
+    done.extend(open.into_values().map(|(_, group)| group));
     done
 }
 

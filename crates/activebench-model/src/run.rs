@@ -119,6 +119,12 @@ pub struct Choices {
     /// `--target`: the required figure, as given: `>= 200 MB/s`.
     #[serde(default)]
     pub target: Option<String>,
+    /// `--claim`: what numbers of the output mean, as given: `write=(\\d+) MB/s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
+    /// True if no adapter reads the output, as if none knew the tool: for tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_adapters: bool,
     /// The acceptance file that it is recorded for; `None` for a run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance: Option<AcceptanceMark>,

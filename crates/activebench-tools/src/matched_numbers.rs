@@ -38,6 +38,9 @@ pub const DECADES: f64 = 6.0;
 /// Largest distance beside the printed resolution, as a share of the figure.
 const TOLERANCE: f64 = 0.02;
 
+/// Distance, as a share, by which a window may agree less than the best one and be taken for the one that was timed.
+const SAME_WINDOW: f64 = 0.001;
+
 /// Lines without a gap between them form a block of at most this many numbers.
 const MOST_OF_BLOCK: usize = 16;
 
@@ -206,7 +209,11 @@ impl<'a> Matching<'a> {
         if fits.is_empty() {
             return Outcome::Open("no pass has this figure".to_owned());
         }
-        let own = self.own_fits(place, fits);
+        let with_time = self.with_time_of_line(place, fits);
+        if with_time.is_empty() {
+            return Outcome::Open("a pass has this figure, and another time than its line".to_owned());
+        }
+        let own = self.own_fits(place, &with_time);
         let mut passes: Vec<usize> = own.iter().map(|(fit, _)| fit.target.pass).collect();
         passes.sort_unstable();
         passes.dedup();
@@ -225,7 +232,7 @@ impl<'a> Matching<'a> {
             one.total_cmp(&other).then(mild.cmp(&milder))
         });
         let Some((fit, chance)) = best.copied() else { return Outcome::Open("no pass has this figure".to_owned()) };
-        let chance = chance * self.lines[usize::from(candidate.is_stated)];
+        let chance = (chance * self.lines[usize::from(candidate.is_stated)]).min(1.0);
         if chance >= MOST_CHANCE {
             return Outcome::Open(format!(
                 "it agrees with {}, but by chance with a probability of {}",
@@ -249,6 +256,29 @@ impl<'a> Matching<'a> {
         };
         let target = Target { pass, window: 0, value: reading.value };
         Outcome::Claim { fit: Fit { target, reading: *reading, distance: 0.0 }, chance: 0.0, bytes: None }
+    }
+
+    /// Returns the fits of a rate that the time of its line agrees with, if the line states an amount and one time.
+    fn with_time_of_line(&self, place: usize, fits: &[Fit]) -> Vec<Fit> {
+        let candidate = &self.candidates[place];
+        let source = &candidate.number.source;
+        let is_beside = |other: &usize| {
+            let one = &self.candidates[*other];
+            one.number.source.line == source.line && one.number.source.stream == source.stream
+        };
+        let beside: Vec<usize> = (0..self.candidates.len()).filter(is_beside).collect();
+        let is_time = |other: &&usize| {
+            let number = &self.candidates[**other].number;
+            number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic
+        };
+        let has_amount = beside.iter().any(|other| is_amount(self.candidates[*other].number.unit));
+        let times: Vec<&usize> = beside.iter().filter(is_time).collect();
+        let ([time], true, false) = (&times[..], has_amount, is_amount(candidate.number.unit)) else {
+            return fits.to_vec();
+        };
+        let agrees =
+            |fit: &&Fit| self.fits[**time].iter().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
+        fits.iter().filter(agrees).copied().collect()
     }
 
     /// Returns the fits of a candidate that other numbers support most, each with its chance before the number of lines.
@@ -344,8 +374,13 @@ impl<'a> Matching<'a> {
                 if candidate.latency.is_some() || is_amount(candidate.number.unit) {
                     return Some(0.0);
                 }
-                let own = self.fits[place].iter().filter(|fit| fit.target.pass == pass && fit.target.window == window);
-                own.map(|fit| fit.distance).min_by(f64::total_cmp)
+                let of_pass = || self.fits[place].iter().filter(|fit| fit.target.pass == pass);
+                let best = of_pass().map(|fit| fit.distance).min_by(f64::total_cmp)?;
+                let in_window = of_pass().filter(|fit| fit.target.window == window);
+                // Its own window, but for what the printed digits and a clock cannot distinguish.
+                let printed = candidate.number.readings.first().map_or(0.0, |one| one.resolution / one.value);
+                let most = best + printed + SAME_WINDOW;
+                in_window.map(|fit| fit.distance).filter(|distance| *distance <= most).min_by(f64::total_cmp)
             };
             let windows = 0..self.passes[pass].windows.len();
             let all = windows.filter_map(|window| {
@@ -389,8 +424,28 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Times and coarse amounts that agree with a claim beside them need not be listed as open.
+    /// Times and coarse amounts that agree with a claim beside them need not be listed as open, and a figure that is
+    /// claimed already neither.
     fn find_supporting(&mut self) {
+        let claims: Vec<(Target, Option<Metric>)> = (self.outcomes.iter().zip(self.candidates))
+            .filter_map(|(outcome, candidate)| match outcome {
+                Outcome::Claim { fit, .. } => Some((fit.target, candidate.metric)),
+                _ => None,
+            })
+            .collect();
+        for place in 0..self.candidates.len() {
+            let candidate = &self.candidates[place];
+            let again = |fit: &Fit| {
+                let same = |(target, metric): &(Target, Option<Metric>)| {
+                    *metric == candidate.metric && is_same_window(&fit.target, target, candidate.number.unit)
+                };
+                claims.iter().any(same)
+            };
+            let is_open = matches!(self.outcomes[place], Outcome::Open(_));
+            if is_open && candidate.metric.is_some() && self.fits[place].iter().any(again) {
+                self.outcomes[place] = Outcome::Support;
+            }
+        }
         for block in self.blocks.clone() {
             let claimed: Vec<Target> = block
                 .clone()
@@ -419,7 +474,7 @@ impl<'a> Matching<'a> {
                 Outcome::Support => {}
                 Outcome::Open(reason) => unmatched.numbers.push(UnmatchedNumber {
                     printed: candidate.number.printed.clone(),
-                    is_rate: is_rate(candidate.metric),
+                    is_rate: is_rate(candidate.metric) && !candidate.number.is_extreme,
                     is_stated: candidate.is_stated,
                     reason: reason.clone(),
                     nearest: self.nearest(candidate),

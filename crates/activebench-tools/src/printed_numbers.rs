@@ -55,6 +55,8 @@ pub struct PrintedNumber {
     pub order: Option<Order>,
     /// True if the words around it name a latency or a statistic of several values (mean, percentile, maximum).
     pub is_statistic: bool,
+    /// True if they name a statistic that is not the figure of a whole pass: the largest, smallest or a deviation.
+    pub is_extreme: bool,
     /// Its line in the output.
     pub source: SourceLine,
 }
@@ -161,8 +163,8 @@ fn read_line(source: &SourceLine, heading: &Heading, columns: Option<&str>, numb
         }
         let cell = || columns.and_then(|head| column_of(head, text, &numeral));
         let own = own.or_else(|| units::per_second_of(rest, label));
-        // `95th`, `12x`.
-        if own.is_none() && rest.starts_with(char::is_alphanumeric) {
+        // `95th`, `12x`, and the bound of a class in a histogram: `50=4.49%`.
+        if rest.starts_with('=') || own.is_none() && rest.starts_with(char::is_alphanumeric) {
             continue;
         }
         let head = if own.is_some() { None } else { cell() };
@@ -192,6 +194,7 @@ fn read_line(source: &SourceLine, heading: &Heading, columns: Option<&str>, numb
             direction: counted.direction().or(words.direction),
             order: words.order,
             is_statistic: words.is_statistic,
+            is_extreme: words.is_extreme,
             source: source.clone(),
         });
     }

@@ -140,6 +140,7 @@ impl StatedClaim {
                 direction: Some(self.direction),
                 order: self.order,
                 is_statistic: self.latency.is_some(),
+                is_extreme: false,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
             };
             found.push(StatedNumber { number, latency: self.latency });

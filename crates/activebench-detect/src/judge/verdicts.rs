@@ -283,15 +283,17 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Discrepancy, format!("{} {} fails", finding.code, finding.name));
     }
     if judged.is_empty() {
-        let why = match &run.manifest.watch {
-            Some(_) => "a watch has no claims: it reports what was observed, and nothing is verified",
-            None => "no claim was read from the tool's output: nothing could be verified",
-        };
-        return (RunVerdict::Inconclusive, why.to_owned());
+        return (RunVerdict::Inconclusive, without_claims(run));
     }
     let unverifiable = count(ClaimVerdict::Unverifiable);
     if unverifiable > 0 {
         return (RunVerdict::Inconclusive, format!("of {all} claims {unverifiable} could not be verified"));
+    }
+    // A rate that nobody could compare may be the one that matters.
+    let unmatched = run.parsed.unmatched.rates();
+    if unmatched > 0 {
+        let because = format!("of {} rates {unmatched} are about I/O that was not found", unmatched + all);
+        return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {
         return (RunVerdict::Inconclusive, why);
@@ -315,6 +317,20 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         left => format!(", {left} were not checked"),
     };
     (RunVerdict::Verified, format!("{confirmed} of {all} claims agree with the observation{not_checked}"))
+}
+
+/// Returns the reason why nothing was judged, with the next step.
+fn without_claims(run: &Run<'_>) -> String {
+    if run.manifest.watch.is_some() {
+        return "a watch has no claims: it reports what was observed, and nothing is verified".to_owned();
+    }
+    let unmatched = run.parsed.unmatched.numbers.len();
+    let says_which = r"`--claim 'write=(\d+) MB/s'` says what a number means";
+    match (run.has_adapter(), unmatched) {
+        (true, _) => "no claim was read from the tool's output: nothing could be verified".to_owned(),
+        (false, 0) => format!("the output has no number with a unit: nothing could be verified ({says_which})"),
+        (false, all) => format!("none of {all} numbers of the output is certainly about its I/O ({says_which})"),
+    }
 }
 
 /// Returns the reason why a run without contradicted claims is inconclusive all the same: a pass has rates and none of

@@ -2,6 +2,7 @@
 
 mod accept;
 mod advice;
+mod any_program;
 mod attacks;
 mod bonnie;
 mod bundle;

@@ -20,6 +20,7 @@ pub(super) struct Words {
     pub(super) direction: Option<Direction>,
     pub(super) order: Option<Order>,
     pub(super) is_statistic: bool,
+    pub(super) is_extreme: bool,
     names_setting: bool,
     names_figure: bool,
 }
@@ -55,6 +56,7 @@ impl Words {
             direction,
             order,
             is_statistic: has(&statistics, STATISTICS),
+            is_extreme: has(&own, EXTREMES),
             names_setting: has(&own, SETTINGS),
             names_figure: has(&own, FIGURES),
         }
@@ -95,7 +97,11 @@ const STATISTICS: &[&str] = &[
     "variance",
 ];
 
+const EXTREMES: &[&str] =
+    &["min", "max", "minimum", "maximum", "stddev", "stdev", "mdev", "variance", "percentile", "samples", "peak"];
+
 const SETTINGS: &[&str] = &[
+    "timestamp",
     "size",
     "sizes",
     "blocksize",

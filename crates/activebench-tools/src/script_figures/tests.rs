@@ -76,6 +76,20 @@ fn an_honest_number_is_traced_in_any_unit() {
 }
 
 #[test]
+fn a_number_has_its_own_words_alone() {
+    let ran = || [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
+    for text in [
+        "write: 812.4 MiB/s, read: 1203.7 MiB/s",
+        "write 812.4 MiB/s read 1203.7 MiB/s read and write together: 2016.1 MiB/s",
+        "write: 831898 KiB/s (851.9 MB/s), read: 1203.7 MiB/s",
+        "812.4 MiB/s written, 1203.7 MiB/s read",
+    ] {
+        let figures = traced(text, &ran());
+        assert!(figures.iter().all(|figure| figure.origin.is_some() && figure.fault.is_none()), "{text}: {figures:?}");
+    }
+}
+
+#[test]
 fn what_a_script_computes_of_several_runs_is_traced() {
     let ran = || [write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB), write("a", 120.2 * MIB)];
     for (text, derivation) in [
