@@ -134,7 +134,7 @@ fn derive_unguarded(
         (parsed, phases, Vec::new())
     };
     parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
-    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if first_calls == FirstCalls::LetGo {
         folded.let_go_of_first_calls();
     }
@@ -179,7 +179,8 @@ fn parsed_of_one<'a>(
 ) -> (Parsed, Cow<'a, ToolOutput>) {
     let parse = |output: &ToolOutput| adapter.parse(command, output, manifest.choices.subject);
     let parsed = parse(outputs.of_command);
-    if parsed.claims.is_empty()
+    // Of an everyday program the script may show reports of executions that measured nothing.
+    if (parsed.claims.is_empty() || adapter.is_everyday())
         && let [own] = outputs.of_measurements
     {
         let own = ToolOutput { files: outputs.of_command.files.clone(), ..own.clone() };

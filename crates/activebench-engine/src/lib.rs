@@ -46,3 +46,4 @@ pub mod runs_folder;
 pub mod series;
 pub mod thresholds;
 mod tool_files;
+pub mod watched_processes;

@@ -163,6 +163,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         coverage: Coverage::default(),
         incomplete: Vec::new(),
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

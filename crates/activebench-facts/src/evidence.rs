@@ -105,7 +105,7 @@ pub(crate) fn identifier(name: &str) -> String {
     base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
 }
 
-fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
+pub(crate) fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
     let word = if direction == Direction::Write { "write" } else { "read" };
     let stem = format!("{word}-{}", identifier(name));
     let uses = ids.entry(stem.clone()).or_default();

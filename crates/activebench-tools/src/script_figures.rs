@@ -70,7 +70,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         // The label of a number stands behind the number before it.
         let is_same_line = place > 0 && own[place - 1].source == number.source;
         begin = if is_same_line { begin } else { 0 };
-        let (label, end) = Label::of(&number.source.text, begin, &number.printed.text);
+        let (label, end) = Label::of(&number.source.text, begin, &number.printed);
         begin = end;
         figures.extend(trace(number, &label, &candidates));
     }

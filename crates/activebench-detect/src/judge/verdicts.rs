@@ -258,7 +258,10 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
 /// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
-    if let Some(ended) = judge_child(&run.manifest.child) {
+    // What was watched goes on, or ended as it would have.
+    if run.manifest.watch.is_none()
+        && let Some(ended) = judge_child(&run.manifest.child)
+    {
         return ended;
     }
     let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict() == verdict).count();
@@ -318,6 +321,9 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
 
 /// Returns the reason why nothing was judged, with the next step.
 fn without_claims(run: &Run<'_>) -> String {
+    if run.manifest.watch.is_some() {
+        return "a watch has no claims: it reports what was observed, and nothing is verified".to_owned();
+    }
     let unmatched = run.parsed.unmatched.numbers.len();
     let says_which = r"`--claim 'write=(\d+) MB/s'` says what a number means";
     match (run.has_adapter(), unmatched) {

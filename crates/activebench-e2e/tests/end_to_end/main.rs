@@ -38,4 +38,6 @@ mod replicate;
 mod scripts;
 mod series;
 mod steady;
+mod tables;
+mod watch;
 mod wrappers;

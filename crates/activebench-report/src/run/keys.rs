@@ -26,6 +26,7 @@ use activebench_model::target::JudgedTarget;
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{Again, ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance, Unobserved};
+use activebench_model::watch::Watch;
 use serde::{Serialize, Serializer};
 
 /// Limit up to which whole numbers are exact in a [`Quantity`].
@@ -325,6 +326,8 @@ struct RunEntry<'run> {
     #[serde(skip_serializing_if = "Option::is_none")]
     preparation: Option<&'run Preparation>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<&'run Watch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<&'run Redaction>,
     child: &'run ChildEnd,
     suppressed: &'run BTreeMap<String, String>,
@@ -416,6 +419,7 @@ impl<'run> Report<'run> {
                 ended_ns: manifest.clocks.ended_ns,
                 incomplete: &manifest.incomplete,
                 preparation: manifest.preparation.as_ref(),
+                watch: manifest.watch.as_ref(),
                 redacted: manifest.redacted.as_ref(),
                 child: &manifest.child,
                 suppressed: &manifest.choices.suppressed,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use activebench_model::claim::Printed;
 use activebench_model::direction::Direction;
 use activebench_model::script_figure::{Derivation, Fault};
 
@@ -21,18 +22,19 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Reads the label of a number of a line, from a place on; returns the place behind the number. The rest of the
-    /// line belongs to the last number.
-    pub(super) fn of(line: &str, begin: usize, number: &str) -> (Self, usize) {
+    /// Reads the label of a number of a line, from a place on; returns the place behind its unit. The label stands before
+    /// the number. Where nothing does, it is what follows: `812 MB/s written`.
+    pub(super) fn of(line: &str, begin: usize, number: &Printed) -> (Self, usize) {
         let rest = line.get(begin..).unwrap_or("");
-        let at = rest.find(number).unwrap_or(0);
-        let end = begin + (at + number.len()).min(rest.len());
-        let before = &rest[..at];
-        // Words behind the number, up to the next one: `812 MB/s written`.
-        let after = line.get(end..).unwrap_or("");
-        let after = &after[..after.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(after.len())];
-        let text = format!("{before} {after}");
-        let words: BTreeSet<String> = words(&text).collect();
+        let at = rest.find(&number.text).unwrap_or(0);
+        let (before, rest) = (&rest[..at], rest.get(at + number.text.len()..).unwrap_or(""));
+        let own = rest.trim_start().strip_prefix(&number.unit).unwrap_or(rest);
+        let end = line.len() - own.len();
+        let after = &own[..own.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(own.len())];
+        // Behind another number, what stands before a comma is still about that one.
+        let before = if begin > 0 { before.rsplit([',', ';', '|']).next().unwrap_or(before) } else { before };
+        let text = if before.contains(char::is_alphabetic) { before } else { after };
+        let words: BTreeSet<String> = words(text).collect();
         let has = |names: &[&str]| names.iter().any(|name| words.contains(*name));
         let derivation = if has(&["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"])
         {
@@ -51,8 +53,8 @@ impl Label {
         let names_best =
             has(&["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"]);
         // A text that names both directions names none.
-        let direction = direction_of(&text).filter(|_| !names_both(&words));
-        (Self { direction, order: order_of(&text), derivation, names_best, words }, end)
+        let direction = direction_of(text).filter(|_| !names_both(&words));
+        (Self { direction, order: order_of(text), derivation, names_best, words }, end)
     }
 
     /// Returns how far a candidate is from what the words say: 0 when they name it.

@@ -37,6 +37,7 @@ const OBSERVING: &str = "Observing it";
 
 /// Run a benchmark, observe it, judge its figures, report.
 #[derive(Args, Debug)]
+#[command(override_usage = "activebench verify [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct Verify {
     /// Subject that the figures describe, if it is not the one that the command line suggests.
     #[arg(long, value_enum)]
@@ -171,7 +172,8 @@ pub(crate) struct Verify {
     output: Output,
     #[command(flatten)]
     runs_folder: RunsFolder,
-    /// The benchmark and its arguments, after `--`.
+    /// The benchmark and its arguments. Options of activebench go before its name. `--` in front of it is needed only
+    /// where that name begins with `-`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
