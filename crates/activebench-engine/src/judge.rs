@@ -15,6 +15,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
+use activebench_model::script_figure::ScriptFigure;
 use activebench_model::source::EventSource;
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
@@ -22,6 +23,7 @@ use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::script_figures;
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
@@ -113,7 +115,7 @@ fn derive_unguarded(
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, outputs.of_command)?;
-    let (parsed, phases, measured) = if manifest.measurements.len() > 1 {
+    let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
         manifest.incomplete.extend(several.missing);
@@ -130,6 +132,7 @@ fn derive_unguarded(
     } else {
         (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
     };
+    parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
     if first_calls == FirstCalls::LetGo {
         folded.let_go_of_first_calls();
@@ -148,6 +151,21 @@ fn derive_unguarded(
         Timelines::LeftOut => Vec::new(),
     };
     Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines, measured })
+}
+
+/// Traces the numbers that a script printed itself; none for a command that is the tool.
+fn script_figures(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, phases: &[Phase]) -> Vec<ScriptFigure> {
+    let measured = script_figures::Measured {
+        measurements: &manifest.measurements,
+        outputs: outputs.of_measurements,
+        claims: &parsed.claims,
+        phases,
+    };
+    if manifest.measurements.is_empty() {
+        Vec::new()
+    } else {
+        script_figures::script_figures(outputs.of_command, measured)
+    }
 }
 
 /// Reads the claims of the only tool, and returns the output that has them: that of the command or, where a script kept

@@ -212,6 +212,7 @@ fn add(all: &mut Parsed, own: &Parsed, is_first: bool) {
             errors: Vec::new(),
             restated: Vec::new(),
             contradictions: Vec::new(),
+            script_figures: Vec::new(),
             ..own.clone()
         };
     } else {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::script_figure::ScriptFigure;
 use crate::units::{Quantity, Unit};
 
 /// One number that the tool printed about a phase.
@@ -292,6 +293,9 @@ pub struct Parsed {
     /// Other places where the output contradicts itself.
     #[serde(default)]
     pub contradictions: Vec<Contradiction>,
+    /// Numbers that a script printed itself, beside the output of the tools that it ran; in the order of the output.
+    #[serde(default)]
+    pub script_figures: Vec<ScriptFigure>,
 }
 
 /// A figure that the output states a second time, in other words or in another place.

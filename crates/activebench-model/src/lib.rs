@@ -37,6 +37,7 @@ pub mod remedy;
 pub mod replication;
 pub mod report;
 pub mod run;
+pub mod script_figure;
 pub mod sentence;
 pub mod series;
 pub mod sha256;

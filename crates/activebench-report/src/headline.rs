@@ -6,7 +6,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
-use crate::run::measurements;
+use crate::run::{measurements, script_figures};
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
 /// Maximum quoted errors of the tool; the rest is counted.
@@ -105,6 +105,9 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     }
     if let Some(text) = measurements::notice(run) {
         add(false, "MEASUREMENTS", text);
+    }
+    if let Some(text) = script_figures::notice(run) {
+        add(false, "SCRIPT", text);
     }
     for (code, reason) in &manifest.choices.suppressed {
         add(false, "SUPPRESSED", format!("{code}, because: {reason}"));

@@ -7,6 +7,7 @@ pub(crate) mod figures;
 mod glance;
 pub(crate) mod keys;
 pub(crate) mod measurements;
+pub(crate) mod script_figures;
 pub(crate) mod sentence;
 
 use activebench_model::finding::Severity;

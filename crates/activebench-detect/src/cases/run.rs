@@ -283,7 +283,7 @@ impl Detector {
     /// Judges a run: at least one finding.
     pub fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         match self.judge {
-            Judge::Run(judge) | Judge::CommandLine(judge) => judge(run),
+            Judge::Run(judge) | Judge::Command(judge) | Judge::CommandLine(judge) => judge(run),
             Judge::Series(_) => {
                 let why = "This is a single run. `verify --repeat` compares several.";
                 vec![Case::of_run(self, run).halted(Halt::not_applicable(why))]

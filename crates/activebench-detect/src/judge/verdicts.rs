@@ -75,8 +75,10 @@ pub fn judge(run: &Run<'_>) -> Judgement {
 pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement {
     let (mut findings, mut judged, mut limiters) = (Vec::new(), Vec::new(), Vec::new());
     let mut about_run = HashMap::new();
-    for measurement in measurements {
-        let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(measurement)).collect();
+    for (place, measurement) in measurements.iter().enumerate() {
+        let judged_here = DETECTORS.iter().filter(|detector| place == 0 || !detector.is_of_the_command());
+        let of = |detector: &Detector| if detector.is_of_the_command() { run } else { measurement };
+        let mut own: Vec<Finding> = judged_here.flat_map(|detector| detector.judge(of(detector))).collect();
         suppress(&mut own, &run.manifest.choices);
         let by_claim = FindingsByClaim::new(&own);
         let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
@@ -94,23 +96,27 @@ pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement 
     Judgement { findings, judged, verdict, because, exit_code, limiters, shares, target, questions }
 }
 
-/// Adds the findings of a measurement to those before it. What is said of the whole run is said once: `about_run` has
-/// the places of such findings.
+/// Adds the findings of a measurement to those before it. What several say of the whole run is said once: `about_run`
+/// has the places of such findings.
 fn add_findings(
     findings: &mut Vec<Finding>,
     about_run: &mut HashMap<(String, Outcome, String), usize>,
-    own: Vec<Finding>,
+    mut own: Vec<Finding>,
 ) {
-    for finding in own {
-        if finding.phase.is_none() {
-            let key = (finding.code.clone(), finding.outcome, finding.message.to_string());
-            if let Some(place) = about_run.get(&key) {
-                findings[*place].claims.extend(finding.claims);
-                continue;
-            }
-            about_run.insert(key, findings.len());
+    let key = |finding: &Finding| (finding.code.clone(), finding.outcome, finding.message.to_string());
+    own.retain_mut(|finding| {
+        let known = finding.phase.is_none().then(|| about_run.get(&key(finding))).flatten();
+        if let Some(place) = known {
+            findings[*place].claims.append(&mut finding.claims);
         }
-        findings.push(finding);
+        known.is_none()
+    });
+    let of_run = own.iter().enumerate().filter(|(_, finding)| finding.phase.is_none());
+    about_run.extend(of_run.map(|(place, finding)| (key(finding), findings.len() + place)));
+    // The findings of the only measurement are moved, not copied: they are most of the memory of a judgement.
+    match findings.is_empty() {
+        true => *findings = own,
+        false => findings.append(&mut own),
     }
 }
 

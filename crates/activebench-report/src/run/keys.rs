@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::measurements::{self, MeasurementEntry};
+use super::script_figures::{self, ScriptFigureEntry};
 use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
 use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
@@ -43,6 +44,7 @@ pub(crate) struct Report<'run> {
     advice: Option<AdviceEntry<'run>>,
     no_advice: Option<&'run str>,
     measurements: Vec<MeasurementEntry<'run>>,
+    script_figures: Vec<ScriptFigureEntry<'run>>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     #[serde(serialize_with = "write_claims")]
     claims: &'run JudgedRun,
@@ -339,6 +341,7 @@ impl<'run> Report<'run> {
             no_advice: run.advised.as_ref().err().map(String::as_str),
             target_result: run.target.as_ref().map(TargetEntry::of),
             measurements: measurements::entries(run),
+            script_figures: script_figures::entries(run),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: run,
             claims_by_verdict: claims_by_verdict(run),
