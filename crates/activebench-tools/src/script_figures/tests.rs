@@ -160,3 +160,10 @@ fn an_output_that_was_not_kept_whole_traces_nothing() {
     let output = ToolOutput { stdout: b"write: 3.5 MB/s\n".to_vec(), ..ToolOutput::default() };
     assert!(script_figures(&output, measured).is_empty());
 }
+
+#[test]
+fn the_report_of_a_program_that_prepared_a_file_is_not_the_scripts() {
+    let report = "104857600 bytes (105 MB, 100 MiB) copied, 1 s, 105 MB/s\n";
+    assert!(traced(report, &[write("write", 105e6)]).is_empty());
+    assert_eq!(traced("105 MB/s", &[write("write", 105e6)]).len(), 1);
+}
