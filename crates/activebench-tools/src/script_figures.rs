@@ -20,6 +20,7 @@ use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
+use crate::registry::ADAPTERS;
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
 
@@ -62,7 +63,8 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     }
     let of_tools = ToolLines::of(measured.outputs, &of_command.files);
     let numbers = printed_numbers(of_command).numbers;
-    let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| !of_tools.include(&number.source.text)).collect();
+    let is_own = |line: &str| !of_tools.include(line) && !is_of_a_helper(line);
+    let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| is_own(&number.source.text)).collect();
     let candidates = Candidates::of(measured);
     let mut figures: Vec<ScriptFigure> = Vec::new();
     let mut begin = 0;
@@ -76,6 +78,12 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     }
     without_listed_repeats(&mut figures, &candidates, &of_tools.shown(of_command));
     figures
+}
+
+/// Returns `true` for a figure of a program that scripts also use for other work, which is not among the measurements.
+fn is_of_a_helper(line: &str) -> bool {
+    let mut everyday = ADAPTERS.iter().filter(|adapter| adapter.is_everyday());
+    everyday.any(|adapter| (adapter.forms().states_figures)(line.trim()))
 }
 
 /// The lines that tools wrote.

@@ -234,3 +234,10 @@ fn a_number_of_something_else_is_hardly_ever_accused() {
     }
     assert!(accused < TRIALS as usize / 50, "{accused} of {TRIALS}");
 }
+
+#[test]
+fn the_report_of_a_program_that_prepared_a_file_is_not_the_scripts() {
+    let report = "104857600 bytes (105 MB, 100 MiB) copied, 1 s, 105 MB/s\n";
+    assert!(traced(report, &[write("write", 105e6)]).is_empty());
+    assert_eq!(traced("105 MB/s", &[write("write", 105e6)]).len(), 1);
+}

@@ -5,6 +5,8 @@
 //! `File operations:`. The clock is read between the end of the threads and that message. Where between them is not
 //! observed: the end of the window follows the printed rate there, and no further.
 
+use std::collections::BTreeSet;
+
 use activebench_model::activity::{Activity, OutputWrite, Pass, Step, StepKind};
 use activebench_model::claim::{Metric, Parsed};
 use activebench_model::phase::{Part, PartEnd, Pattern, Phase, Window};
@@ -31,8 +33,10 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
         return incomplete(phases, "no request on the test files was observed");
     };
     let syncs = Syncs::new(activity, passes.iter().copied(), moves_data, last_component);
+    let working = working_threads(options, &passes, activity);
     for phase in &mut phases {
         phase.window = Some(window);
+        phase.requested_tasks = working.unwrap_or(phase.requested_tasks);
         // A time limit ends it, not the end of the files.
         if phase.time_limit_ns.is_some() && phase.pattern == Pattern::Sequential {
             let moved: u64 =
@@ -47,6 +51,20 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
             .collect();
     }
     phases
+}
+
+/// Returns the number of threads that made requests, where the threads share a number of requests: one that comes when the
+/// others have made them has none. `None` where fewer threads were started than the command asks for.
+fn working_threads(options: &Options, passes: &[&Pass], activity: &Activity) -> Option<u32> {
+    if options.events == 0 || options.task != Some(Task::Run) {
+        return None;
+    }
+    let tgid = passes.iter().find(|pass| carries(pass, options))?.tgid;
+    let started = activity.tasks.iter().filter(|task| task.tgid == tgid && task.tid != tgid).count();
+    let steps = passes.iter().flat_map(|pass| &pass.steps).filter(|step| is_data(step));
+    let working: BTreeSet<u32> = steps.flat_map(|step| step.tids.iter().copied()).collect();
+    let working = u32::try_from(working.len()).ok().filter(|working| *working > 0)?;
+    (started >= options.threads as usize).then_some(working.min(options.threads))
 }
 
 fn incomplete(phases: Vec<Phase>, why: &str) -> Vec<Phase> {

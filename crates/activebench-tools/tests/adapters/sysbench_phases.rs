@@ -25,13 +25,20 @@ const RUN: &str = "task 7 7 1 0 20000\n\
     9500 9510 7 7 close 3 -1 0 0\n\
     9520 9530 7 7 close 4 -1 0 0\n";
 
+const COMMAND: &str = "sysbench fileio --file-test-mode=seqwr --file-num=2 --events=2 --time=0 --file-fsync-freq=0";
+
 fn found(rate: &str) -> Phase {
-    let command = "sysbench fileio --file-test-mode=seqwr --file-num=2 --events=2 --time=0 --file-fsync-freq=0 run";
+    found_in(RUN, 1, rate)
+}
+
+fn found_in(calls: &str, threads: u32, rate: &str) -> Phase {
+    let command = format!("{COMMAND} --threads={threads} run");
+    let command = command.as_str();
     let stdout = format!(
         "Calling fsync() at the end of test, Enabled.\nDoing sequential write (creation) test\n\nFile operations:\n    writes/s:   {rate}\n"
     );
     let output = ToolOutput { stdout: stdout.into_bytes(), ..ToolOutput::default() };
-    let calls = RUN.replace("pwrite64", Op::Pwrite.name());
+    let calls = calls.replace("pwrite64", Op::Pwrite.name());
     let write = |at_us: u64, bytes: i64| OutputWrite {
         span: CallSpan { start_ns: at_us * 1000, end_ns: at_us * 1000 + 500, tid: 7, op: Op::Write, returned: bytes },
         tgid: 7,
@@ -59,4 +66,13 @@ fn the_window_is_from_the_release_to_the_report() {
         assert_eq!(phase.parts[1].end, PartEnd::At(window.end_ns));
         assert!(phase.parts.iter().all(|part| part.sync_inside.is_some() && part.sync_after.is_none()));
     }
+}
+
+#[test]
+fn a_thread_that_came_too_late_for_a_request_is_not_missing() {
+    let tasks = |calls: &str, threads: u32| found_in(calls, threads, "240.96").requested_tasks;
+    let late = RUN.replace("task 8 7 7 300 8100\n", "task 8 7 7 300 8100\ntask 9 7 7 300 500\n");
+    assert_eq!(tasks(&late, 2), 1);
+    // A thread that was never started is.
+    assert_eq!(tasks(RUN, 2), 2);
 }
