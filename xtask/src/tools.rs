@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use activebench_tools::{Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng};
+use activebench_tools::{
+    Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng, sysbench,
+};
 
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(crate) const IOZONE: Tool = Tool::of(iozone::PROGRAM);
 pub(crate) const FIO: Tool = Tool::of(fio::PROGRAM);
 /// bonnie++.
 pub(crate) const BONNIE: Tool = Tool::of(bonnie::PROGRAM);
+/// sysbench.
+pub(crate) const SYSBENCH: Tool = Tool::of(sysbench::PROGRAM);
 /// ioping.
 pub(crate) const IOPING: Tool = Tool::of(ioping::PROGRAM);
 /// hdparm.
@@ -113,6 +117,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &IOZONE,
     &FIO,
     &BONNIE,
+    &SYSBENCH,
     &IOPING,
     &HDPARM,
     &PG_TEST_FSYNC,
@@ -134,6 +139,7 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &IOZONE,
     &FIO,
     &BONNIE,
+    &SYSBENCH,
     &IOPING,
     &HDPARM,
     &PG_TEST_FSYNC,

@@ -424,9 +424,7 @@ impl Volume {
     pub fn device_number(&self) -> String {
         let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
-        let (major, minor) = number.trim().split_once(':').expect("two numbers");
-        let [major, minor] = [major, minor].map(|part| part.parse::<u32>().expect("a number"));
-        (major << 20 | minor).to_string()
+        number.trim().to_owned()
     }
 
     /// Returns a shell command that waits until the device has read this many bytes more, but at most 20 s.

@@ -19,6 +19,8 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::bonnie::Bonnie,
     &crate::fio::Fio,
     &crate::orion::Orion,
+    &crate::dd::Dd,
+    &crate::sysbench::Sysbench,
     &crate::pg_test_fsync::PgTestFsync,
     &crate::ioping::Ioping,
     &crate::hdparm::Hdparm,

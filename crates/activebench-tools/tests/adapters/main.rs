@@ -2,6 +2,8 @@
 
 mod bonnie_output;
 mod bonnie_phases;
+mod dd_output;
+mod dd_phases;
 mod fio_output;
 mod fio_phases;
 mod further_outputs;
@@ -11,3 +13,5 @@ mod observed;
 mod orion_output;
 mod orion_phases;
 mod stored;
+mod sysbench_output;
+mod sysbench_phases;
