@@ -299,9 +299,6 @@ pub struct Parsed {
     /// Numbers of a program that no adapter knows for which no pass was found.
     #[serde(default, skip_serializing_if = "Unmatched::is_empty")]
     pub unmatched: Unmatched,
-    /// Numbers that a script printed itself, beside the output of the tools that it ran; in the order of the output.
-    #[serde(default)]
-    pub script_figures: Vec<ScriptFigure>,
 }
 
 /// Numbers with units that could not be verified, because it is not known which I/O they are about.

@@ -3,8 +3,8 @@
 use activebench_model::table::{Table, Values};
 use polars::error::PolarsError;
 use polars::prelude::{
-    Column, DataFrame, DataType, Float64Chunked, Int64Chunked, IntoColumn, NewChunkedArray, ParquetCompression, ParquetWriter,
-    StringChunked, UInt64Chunked,
+    Column, DataFrame, DataType, Float64Chunked, Int64Chunked, IntoColumn, NewChunkedArray, ParquetCompression,
+    ParquetWriter, StringChunked, UInt64Chunked,
 };
 
 use crate::columns::Described;
@@ -56,12 +56,15 @@ pub fn parquet(name: &str, table: &Table) -> Result<Vec<u8>, RecordError> {
 /// # Errors
 /// When they cannot be converted: a bug.
 pub fn event_table<R: Appended>(rows: &[R]) -> Result<Table, RecordError> {
-    let failed = |error: PolarsError| RecordError::Encode { name: <R as Rows>::TABLE.to_owned(), why: error.to_string() };
+    let failed =
+        |error: PolarsError| RecordError::Encode { name: <R as Rows>::TABLE.to_owned(), why: error.to_string() };
     let frame = frame_of_rows(rows).map_err(failed)?;
     let columns = described::<R>().into_iter().map(|Described { about, .. }| {
         let column = frame.column(&about.name).map_err(failed)?;
         let values = match column.dtype() {
-            DataType::UInt32 => Values::Integers(column.u32().map_err(failed)?.iter().map(|v| v.map(u64::from)).collect()),
+            DataType::UInt32 => {
+                Values::Integers(column.u32().map_err(failed)?.iter().map(|v| v.map(u64::from)).collect())
+            }
             DataType::UInt64 => Values::Integers(column.u64().map_err(failed)?.iter().collect()),
             DataType::Int32 => Values::Signed(column.i32().map_err(failed)?.iter().map(|v| v.map(i64::from)).collect()),
             DataType::Int64 => Values::Signed(column.i64().map_err(failed)?.iter().collect()),

@@ -3,9 +3,9 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use polars::error::PolarsError;
 use activebench_model::run::FORMAT;
 use activebench_model::table::ColumnAbout;
+use polars::error::PolarsError;
 use polars::prelude::{
     DataFrame, KeyValueMetadata, ParallelStrategy, ParquetCompression, ParquetReader, ParquetWriter, SerReader,
     StatisticsOptions,
@@ -119,9 +119,9 @@ pub(crate) fn frame_of_bytes(
     // A run of format 1 has other names. What is missing is named by whoever looks for the column.
     let has = |name: &String| names.contains(name);
     let columns = columns.map(|columns| {
-        let names = columns.into_iter().filter_map(|Described { about, earlier }| {
-            Some(about.name).filter(has).or_else(|| earlier.filter(has))
-        });
+        let names = columns
+            .into_iter()
+            .filter_map(|Described { about, earlier }| Some(about.name).filter(has).or_else(|| earlier.filter(has)));
         names.collect::<Vec<_>>()
     });
     let frame = without_panic(|| {

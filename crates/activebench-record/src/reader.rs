@@ -19,12 +19,12 @@ use activebench_model::thread_stacks::Stacks;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
+use crate::figures::FigureRow;
 use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{
     COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
     measured_stream,
 };
-use crate::figures::FigureRow;
 use crate::part::{Table, decode, described, stated_rows};
 use crate::tables::CallClass;
 use crate::writer::json;
@@ -549,7 +549,11 @@ mod tests {
                 assert!(column.meaning.ends_with('.') && column.meaning.starts_with(char::is_uppercase), "{at}");
                 // A unit in a name is the unit.
                 for (ending, unit) in [("_ns", "ns"), ("_bytes", "bytes")] {
-                    assert_eq!(column.name.ends_with(ending), column.name.ends_with(ending) && column.unit == unit, "{at}");
+                    assert_eq!(
+                        column.name.ends_with(ending),
+                        column.name.ends_with(ending) && column.unit == unit,
+                        "{at}"
+                    );
                 }
             }
         }

@@ -517,7 +517,10 @@ impl<Row> Kept<Row, i64> for Returned {
         match columns.has_value(ERROR) {
             // Format 1, or nothing failed.
             false => <i64 as Stored>::read(columns, name),
-            true => Ok(<Returned as Optional>::read(columns, name)?.into_iter().map(<Self as Kept<Row, i64>>::field).collect()),
+            true => Ok(<Returned as Optional>::read(columns, name)?
+                .into_iter()
+                .map(<Self as Kept<Row, i64>>::field)
+                .collect()),
         }
     }
 }

@@ -89,25 +89,13 @@ impl<R> Rows<R> {
     }
 
     /// Adds numbers. A value that is not a number (from a foreign run directory) is missing.
-    pub(crate) fn number(
-        self,
-        name: &str,
-        unit: &'static str,
-        meaning: &str,
-        of: impl Fn(&R) -> Option<f64>,
-    ) -> Self {
+    pub(crate) fn number(self, name: &str, unit: &'static str, meaning: &str, of: impl Fn(&R) -> Option<f64>) -> Self {
         let values = self.rows.iter().map(|row| of(row).filter(|value| value.is_finite())).collect();
         self.column(name, unit, meaning, Values::Numbers(values))
     }
 
     /// Adds whole numbers.
-    pub(crate) fn whole(
-        self,
-        name: &str,
-        unit: &'static str,
-        meaning: &str,
-        of: impl Fn(&R) -> Option<usize>,
-    ) -> Self {
+    pub(crate) fn whole(self, name: &str, unit: &'static str, meaning: &str, of: impl Fn(&R) -> Option<usize>) -> Self {
         let values = self.rows.iter().map(|row| of(row).and_then(|value| u64::try_from(value).ok())).collect();
         self.column(name, unit, meaning, Values::Integers(values))
     }
@@ -163,7 +151,9 @@ fn claim_columns(rows: Vec<ClaimRow<'_>>) -> Rows<ClaimRow<'_>> {
         .text("unit", "Unit of `claimed`, `observed` and `honest`.", |row| {
             Some(row.claim.value.unit.as_str().to_owned())
         })
-        .number("claimed", OF, "The figure that the benchmark printed, in base units.", |row| Some(row.claim.value.value))
+        .number("claimed", OF, "The figure that the benchmark printed, in base units.", |row| {
+            Some(row.claim.value.value)
+        })
         .number("observed", OF, "The same figure as observed.", |row| value(row.judged?.observed()))
         .number("honest", OF, "The figure for the subject; missing where there is none.", |row| {
             value(row.judged?.honest(row.claim))
@@ -247,9 +237,10 @@ struct Step<'run> {
 /// A step can start before the run: a phase's first steps are before its window.
 fn timeline(run: &JudgedRun) -> Rows<Step<'_>> {
     let started_ns = run.manifest.clocks.started_ns;
-    let steps = run.timelines.iter().flat_map(|timeline| {
-        (0..timeline.steps).map(move |step| Step { timeline, step, started_ns })
-    });
+    let steps = run
+        .timelines
+        .iter()
+        .flat_map(|timeline| (0..timeline.steps).map(move |step| Step { timeline, step, started_ns }));
     timeline_columns(steps.collect())
 }
 
@@ -258,9 +249,12 @@ fn timeline_columns(rows: Vec<Step<'_>>) -> Rows<Step<'_>> {
         let at_ns = i128::from(timeline.start_ns) + i128::from(timeline.step_ns) * *step as i128;
         i64::try_from(at_ns - i128::from(*started_ns)).ok()
     };
-    let rows = Rows::new(rows)
-        .text("phase", "The benchmark's pass.", |row| Some(row.timeline.phase.clone()))
-        .signed("start_ns", "ns", "Start of the step, from the start of the run; below 0 before it.", start);
+    let rows = Rows::new(rows).text("phase", "The benchmark's pass.", |row| Some(row.timeline.phase.clone())).signed(
+        "start_ns",
+        "ns",
+        "Start of the step, from the start of the run; below 0 before it.",
+        start,
+    );
     TimelineFigure::ALL.iter().fold(rows, |rows, name| {
         let value = |row: &Step<'_>| row.timeline.series(*name)?.values.get(row.step).copied().flatten();
         rows.number(name.as_str(), name.unit().as_str(), name.meaning(), value)

@@ -86,6 +86,14 @@ impl Adapter for FsMark {
         phases::plan(&Options::parse(&command.argv))
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -123,6 +131,10 @@ impl Adapter for FsMark {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -91,6 +91,14 @@ impl Adapter for PgTestFsync {
         phases::plan(&Options::parse(&command.argv))
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -128,6 +136,10 @@ impl Adapter for PgTestFsync {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -89,6 +89,14 @@ impl Adapter for StressNg {
         phases::plan(&Options::parse(&command.argv))
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -126,6 +134,10 @@ impl Adapter for StressNg {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -8,16 +8,8 @@ use std::process::{Command, Stdio};
 use activebench_e2e::{Verified, Volume, binary, needs, skip, verify};
 
 /// A short run with everything in it: reads, writes and syncs, cached and at the device.
-const FIO: [&str; 8] = [
-    "fio",
-    "--name=job",
-    "--filename=data",
-    "--rw=randrw",
-    "--bs=4k",
-    "--size=16m",
-    "--ioengine=psync",
-    "--fsync=64",
-];
+const FIO: [&str; 8] =
+    ["fio", "--name=job", "--filename=data", "--rw=randrw", "--bs=4k", "--size=16m", "--ioengine=psync", "--fsync=64"];
 
 /// Most bytes of such a run directory.
 const MOST_BYTES: u64 = 5 << 20;

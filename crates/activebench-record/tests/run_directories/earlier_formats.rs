@@ -79,6 +79,8 @@ fn parts_of_its_columns_are_those_of_its_rows() {
     let plain: Vec<_> = run.plain_calls().flat_map(Result::unwrap).collect();
     assert!(plain.iter().eq(&calls.iter().map(Into::into).collect::<Vec<_>>()));
     let places: Vec<_> = run.places().flat_map(Result::unwrap).collect();
-    assert!(places.iter().map(|place| (place.op, place.returned)).eq(calls.iter().map(|call| (call.op, call.returned))));
+    assert!(
+        places.iter().map(|place| (place.op, place.returned)).eq(calls.iter().map(|call| (call.op, call.returned)))
+    );
     assert!(calls.iter().any(|call| call.op == Op::Open && call.returned == -2), "a name did not exist");
 }

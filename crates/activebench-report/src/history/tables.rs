@@ -151,15 +151,19 @@ fn figure_columns(rows: Vec<FigureRow<'_>>, by: By) -> Rows<FigureRow<'_>> {
         })
         .whole("baseline_runs", "runs", "Runs of the baseline.", |row| Some(compared(row)?.1))
         .whole("later_runs", "runs", "Runs after the baseline.", |row| Some(compared(row)?.2))
-        .number("deviations_from_batch", "median absolute deviations", "Distance from the median of the batch.", |row| {
-            row.member?.deviations
-        })
+        .number(
+            "deviations_from_batch",
+            "median absolute deviations",
+            "Distance from the median of the batch.",
+            |row| row.member?.deviations,
+        )
         .text("outlier", "`yes` where the distance is large; missing without a batch.", |row| {
             row.member.map(|member| if member.outlier { "yes" } else { "no" }.to_owned())
         })
 }
 
-const GROUP: &str = "The disk, host or model whose figures are followed (`--by`). The column has the name of what was chosen.";
+const GROUP: &str =
+    "The disk, host or model whose figures are followed (`--by`). The column has the name of what was chosen.";
 const PLACE: &str = "Number of the figure among those of this phase and metric, from 0.";
 const RATIO: &str = "ratio";
 const UNIX_S: &str = "s since 1970-01-01 UTC";
@@ -194,9 +198,12 @@ fn run_columns(rows: Vec<RunRow<'_>>, by: By) -> Rows<RunRow<'_>> {
         .whole("place", "", PLACE, |row| usize::try_from(row.figure.place).ok())
         .text("subject", "What the figure is taken to describe.", |row| Some(row.figure.subject.as_str().to_owned()))
         .text("unit", "Unit of `value` and `claimed`.", |row| Some(row.point.claimed.unit.as_str().to_owned()))
-        .number("value", "see `unit`", "The figure that is followed: the honest one, or with `--claimed` the claimed one.", |row| {
-            Some(row.point.value?.value)
-        })
+        .number(
+            "value",
+            "see `unit`",
+            "The figure that is followed: the honest one, or with `--claimed` the claimed one.",
+            |row| Some(row.point.value?.value),
+        )
         .number("claimed", "see `unit`", "The figure that the benchmark printed.", |row| Some(row.point.claimed.value))
         .text("claim_verdict", "The verdict on the claim.", |row| Some(row.point.verdict.as_str().to_owned()))
         .number("foreign_io_ratio", RATIO, "Part of the bytes at the device that other programs moved.", |row| {
