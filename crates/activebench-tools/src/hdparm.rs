@@ -131,6 +131,18 @@ impl Adapter for Hdparm {
         &[]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
+        false
+    }
+
     fn is_label(&self, _word: &str) -> bool {
         false
     }

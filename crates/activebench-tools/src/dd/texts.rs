@@ -20,7 +20,6 @@ fn states_figures(line: &str) -> bool {
 mod tests {
     use activebench_model::command::CommandLine;
 
-    use super::*;
     use crate::dd::Dd;
     use crate::pasted::read_pasted;
 

@@ -31,6 +31,8 @@ impl Label {
         let own = rest.trim_start().strip_prefix(&number.unit).unwrap_or(rest);
         let end = line.len() - own.len();
         let after = &own[..own.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(own.len())];
+        // Behind another number, what stands before a comma is still about that one.
+        let before = if begin > 0 { before.rsplit([',', ';', '|']).next().unwrap_or(before) } else { before };
         let text = if before.contains(char::is_alphabetic) { before } else { after };
         let words: BTreeSet<String> = words(text).collect();
         let has = |names: &[&str]| names.iter().any(|name| words.contains(*name));

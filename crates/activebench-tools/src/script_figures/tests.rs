@@ -1,6 +1,8 @@
 use activebench_model::claim::{Metric, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
 
+use proptest::prelude::*;
+
 use super::*;
 use activebench_model::direction::Direction;
 use activebench_model::phase::Pattern;
@@ -173,4 +175,62 @@ fn an_output_that_was_not_kept_whole_traces_nothing() {
     let measured = Measured { measurements: &measurements, outputs: &[], claims: &[], phases: &[] };
     let output = ToolOutput { stdout: b"write: 3.5 MB/s\n".to_vec(), ..ToolOutput::default() };
     assert!(script_figures(&output, measured).is_empty());
+}
+
+/// Names of passes that have no words in common.
+const NAMES: [&str; 6] = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
+
+fn runs(rates: &[(bool, f64)]) -> Vec<One> {
+    let run = |(name, (is_write, rate)): (&&'static str, &(bool, f64))| match is_write {
+        true => write(name, *rate),
+        false => read(name, *rate),
+    };
+    NAMES.iter().zip(rates).map(run).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_number_that_is_computed_and_named_rightly_is_traced_and_never_accused(
+        rates in prop::collection::vec((any::<bool>(), 1e7_f64..5e9), 1..6),
+        how in 0..5_usize,
+        unit in 0..4_usize,
+        decimals in 1..4_usize,
+    ) {
+        let values: Vec<f64> = rates.iter().map(|(_, rate)| rate.round()).collect();
+        let (label, value) = match how {
+            0 if rates[0].0 => ("write", values[0]),
+            0 => ("read", values[0]),
+            1 => ("total", values.iter().sum()),
+            2 => ("mean", values.iter().sum::<f64>() / values.len() as f64),
+            3 => ("best", values.iter().copied().fold(0.0, f64::max)),
+            _ => ("worst", values.iter().copied().fold(f64::MAX, f64::min)),
+        };
+        let (unit, factor) = [("MB/s", 1e6), ("MiB/s", MIB), ("KiB/s", 1024.0), ("GB/s", 1e9)][unit];
+        let text = format!("{label}: {:.decimals$} {unit}", value / factor);
+        let figures = traced(&text, &runs(&rates));
+        prop_assert!(figures.iter().all(|figure| figure.fault.is_none()), "{text} of {rates:?}: {figures:?}");
+        // With one digit, the words have to leave one figure.
+        if value / factor > 10.0 {
+            prop_assert!(figures.len() == 1 && figures[0].origin.is_some(), "{text} of {rates:?}: {figures:?}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_something_else_is_hardly_ever_accused() {
+    let mut state = 1_u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    const TRIALS: u32 = 2000;
+    let mut accused = 0;
+    for trial in 0..TRIALS {
+        let rates: Vec<(bool, f64)> = (0..4).map(|_| (uniform() < 0.5, 10_f64.powf(6.5 + 3.0 * uniform()))).collect();
+        let unit = ["MB/s", "MiB/s"][trial as usize % 2];
+        let label = ["network", "write", "read", "disk"][trial as usize % 4];
+        let text = format!("{label}: {:.1} {unit}", 10_f64.powf(0.5 + 3.0 * uniform()));
+        accused += traced(&text, &runs(&rates)).iter().filter(|figure| figure.fault.is_some()).count();
+    }
+    assert!(accused < TRIALS as usize / 50, "{accused} of {TRIALS}");
 }
