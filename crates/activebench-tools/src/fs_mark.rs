@@ -86,14 +86,6 @@ impl Adapter for FsMark {
         phases::plan(&Options::parse(&command.argv))
     }
 
-    fn is_everyday(&self) -> bool {
-        false
-    }
-
-    fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -135,10 +127,6 @@ impl Adapter for FsMark {
     }
 
     fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
-    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

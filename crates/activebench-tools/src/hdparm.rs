@@ -87,14 +87,6 @@ impl Adapter for Hdparm {
         phases::plan(&Options::parse(&command.argv))
     }
 
-    fn is_everyday(&self) -> bool {
-        false
-    }
-
-    fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -136,10 +128,6 @@ impl Adapter for Hdparm {
     }
 
     fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
-    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

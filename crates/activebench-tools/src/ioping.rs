@@ -95,14 +95,6 @@ impl Adapter for Ioping {
         phases::plan(&Options::parse(&command.argv))
     }
 
-    fn is_everyday(&self) -> bool {
-        false
-    }
-
-    fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -144,10 +136,6 @@ impl Adapter for Ioping {
     }
 
     fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
-    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -91,14 +91,6 @@ impl Adapter for PgTestFsync {
         phases::plan(&Options::parse(&command.argv))
     }
 
-    fn is_everyday(&self) -> bool {
-        false
-    }
-
-    fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -140,10 +132,6 @@ impl Adapter for PgTestFsync {
     }
 
     fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
-    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

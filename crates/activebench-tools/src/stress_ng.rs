@@ -89,14 +89,6 @@ impl Adapter for StressNg {
         phases::plan(&Options::parse(&command.argv))
     }
 
-    fn is_everyday(&self) -> bool {
-        false
-    }
-
-    fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
     fn added_arguments(&self, _command: &CommandLine) -> Vec<String> {
         Vec::new()
     }
@@ -138,10 +130,6 @@ impl Adapter for StressNg {
     }
 
     fn writes_data_to_stdout(&self) -> bool {
-        false
-    }
-
-    fn is_input(&self, _word: &str) -> bool {
         false
     }
 
