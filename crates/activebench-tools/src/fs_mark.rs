@@ -130,11 +130,11 @@ impl Adapter for FsMark {
         false
     }
 
-    fn is_input(&self, _word: &str) -> bool {
+    fn is_label(&self, _word: &str) -> bool {
         false
     }
 
-    fn is_label(&self, _word: &str) -> bool {
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

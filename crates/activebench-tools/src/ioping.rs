@@ -139,11 +139,11 @@ impl Adapter for Ioping {
         false
     }
 
-    fn is_input(&self, _word: &str) -> bool {
+    fn is_label(&self, _word: &str) -> bool {
         false
     }
 
-    fn is_label(&self, _word: &str) -> bool {
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -135,11 +135,11 @@ impl Adapter for PgTestFsync {
         false
     }
 
-    fn is_input(&self, _word: &str) -> bool {
+    fn is_label(&self, _word: &str) -> bool {
         false
     }
 
-    fn is_label(&self, _word: &str) -> bool {
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

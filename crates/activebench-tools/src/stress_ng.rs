@@ -133,11 +133,11 @@ impl Adapter for StressNg {
         false
     }
 
-    fn is_input(&self, _word: &str) -> bool {
+    fn is_label(&self, _word: &str) -> bool {
         false
     }
 
-    fn is_label(&self, _word: &str) -> bool {
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -165,7 +165,7 @@ impl<'a> Found<'a> {
 
 fn own_sync(pass: &Pass) -> Option<CallSpan> {
     let steps = pass.steps.iter().filter(|step: &&Step| step.kind == StepKind::Sync);
-    steps.flat_map(|step| &step.head).map(|call| call.span).filter(|span| span.returned >= 0).last()
+    steps.flat_map(|step| &step.head).map(|call| call.span).rfind(|span| span.returned >= 0)
 }
 
 fn opened_ns(pass: &Pass) -> u64 {

@@ -128,8 +128,7 @@ impl<'a> Found<'a> {
         let synced = self.pass.steps.iter().filter(|step| step.kind == StepKind::Sync && step.start_ns >= start_ns);
         let data_ns = self.steps.iter().map(|step| step.end_ns).max().unwrap_or(start_ns);
         let end_ns = synced.clone().map(|step| step.end_ns).max().unwrap_or(0).max(data_ns);
-        let last_sync =
-            synced.flat_map(|step| &step.head).map(|call| call.span).filter(|span| span.returned >= 0).last();
+        let last_sync = synced.flat_map(|step| &step.head).map(|call| call.span).rfind(|span| span.returned >= 0);
         Ok(Part {
             tgid: self.pass.tgid,
             tids: Vec::new(),

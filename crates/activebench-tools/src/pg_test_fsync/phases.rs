@@ -103,7 +103,7 @@ fn calls(pass: &Pass, kind: StepKind) -> u64 {
     pass.steps.iter().filter(|step| step.kind == kind).map(|step| step.calls).sum()
 }
 
-fn syncs_of(pass: &Pass) -> impl Iterator<Item = CallSpan> {
+fn syncs_of(pass: &Pass) -> impl DoubleEndedIterator<Item = CallSpan> {
     let steps = pass.steps.iter().filter(|step| step.kind == StepKind::Sync);
     steps.flat_map(|step| &step.head).map(|call| call.span)
 }
@@ -144,7 +144,7 @@ fn parts(own: &[&Pass], syncs: &Syncs<'_>) -> Vec<Part> {
             start_ns: start_ns(pass),
             end: PartEnd::At(until_ns),
             last_data_ns,
-            sync_inside: syncs_of(pass).filter(|span| span.returned >= 0).last().map(Box::new),
+            sync_inside: syncs_of(pass).rfind(|span| span.returned >= 0).map(Box::new),
             sync_after: syncs.after(pass.file, until_ns, Some(pass)).map(Box::new),
             close_ns: pass.close.map(|close| close.end_ns),
         }

@@ -90,7 +90,7 @@ fn part(pass: &Pass) -> Option<Part> {
     let last_ns = pass.steps.iter().map(|step| step.last_end_ns).max()?;
     let close_ns = pass.close.map(|close| close.end_ns);
     let last_sync = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
-    let last_sync: Option<CallSpan> = last_sync.map(|call| call.span).filter(|span| span.returned >= 0).last();
+    let last_sync: Option<CallSpan> = last_sync.map(|call| call.span).rfind(|span| span.returned >= 0);
     Some(Part {
         tgid: pass.tgid,
         tids: Vec::new(),
