@@ -19,6 +19,7 @@ pub mod terminal;
 
 pub mod acceptance;
 mod allocator;
+pub mod any_program;
 pub mod benchmarks;
 pub mod bundle;
 pub mod ceiling;

@@ -233,7 +233,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
         activebench_runner::Hooks::notice(
             &mut terminal,
             &format!(
-                "no adapter for {}: unless it starts a known benchmark, its I/O is observed and reported, but there are no claims to check",
+                "no adapter for {}: unless it starts a known benchmark, the numbers of its output that agree with its I/O are its claims",
                 command.program()
             ),
         );

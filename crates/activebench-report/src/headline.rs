@@ -8,7 +8,8 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use activebench_model::watch::Watch;
 
-use crate::run::measurements;
+use crate::run::{measurements, script_figures};
+use crate::unmatched;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
 
 /// Why a watch is inconclusive.
@@ -114,8 +115,14 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
         let tool = &run.parsed.tool;
         add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
     }
+    if let Some(text) = unmatched::notice(run) {
+        add(false, "NOT MATCHED", text);
+    }
     if let Some(text) = measurements::notice(run) {
         add(false, "MEASUREMENTS", text);
+    }
+    if let Some(text) = script_figures::notice(run) {
+        add(false, "SCRIPT", text);
     }
     for (code, reason) in &manifest.choices.suppressed {
         add(false, "SUPPRESSED", format!("{code}, because: {reason}"));
@@ -248,7 +255,14 @@ pub(crate) fn no_claims(run: &JudgedRun) -> String {
         "A watch has no claims: the figures are what was observed.".to_owned()
     } else if run.parsed.tool.is_empty() {
         let program = run.manifest.command.program();
-        format!("No adapter knows {program}: its figures are not judged.")
+        let hint = r"Say what a number means: --claim 'write=(\d+) MB/s'.";
+        match run.parsed.unmatched.numbers.len() {
+            0 => format!("No adapter knows {program}, and its output has no number with a unit. {hint}"),
+            all => format!(
+                "No adapter knows {program}, and none of the {} in its output is certainly about its I/O. {hint}",
+                count(all, "number")
+            ),
+        }
     } else {
         format!("No claims were found in the output of {}.", run.parsed.tool)
     }
