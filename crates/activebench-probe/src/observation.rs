@@ -64,9 +64,7 @@ struct Index {
 /// Returns the first task with the ids of the kernel's records, which are those of the initial PID namespace. In another
 /// one ours differ, and the first record of the tree names its first process.
 fn root_in_kernel_ids(root: TaskEvent, kept: &KeptRecords) -> TaskEvent {
-    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
-    const INITIAL: &str = "pid:[4026531836]";
-    if fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL) {
+    if has_kernel_ids() {
         return root;
     }
     let records = kept.chunks::<TaskRecord>(KernelClass::Tasks).filter_map(Result::ok).flatten();
@@ -75,6 +73,13 @@ fn root_in_kernel_ids(root: TaskEvent, kept: &KeptRecords) -> TaskEvent {
         .is_some_and(|event| event.kind == TaskEventKind::Born);
     let tgid = if is_birth { first.parent_tgid } else { first.tgid };
     TaskEvent { tid: tgid, tgid, ..root }
+}
+
+/// Returns `true` if our process ids are those of the kernel's records: in the initial PID namespace.
+pub(crate) fn has_kernel_ids() -> bool {
+    // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
+    const INITIAL: &str = "pid:[4026531836]";
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace.as_os_str() == INITIAL)
 }
 
 /// An observation on its way to another process: its index is at the end of the memory.

@@ -27,7 +27,7 @@ use rustix::process::{
 use crate::error::ProbeError;
 use crate::kernel::{Gain, Probe, ProbeOptions, Salvage};
 use crate::message::{Answer, Request, receive, send};
-use crate::observation::{Handover, Observation};
+use crate::observation::{Handover, Observation, has_kernel_ids};
 use crate::other_tracers::other_tracers;
 use crate::running::Proc;
 
@@ -156,6 +156,10 @@ impl Service {
                 }
                 if pid_of(pidfd.as_fd()) != Some(pid) {
                     return Err(ProbeError::NotWatched(format!("process {pid} has ended")));
+                }
+                if !has_kernel_ids() {
+                    let why = "a watch is not possible in a PID namespace of its own (hint: start it on the host)";
+                    return Err(ProbeError::NotWatched(why.to_owned()));
                 }
                 let asks = self.asks;
                 probe.join(pidfd.as_fd(), pid, &|pid| refusal(asks, pid))?;

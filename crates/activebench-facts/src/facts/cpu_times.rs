@@ -203,7 +203,11 @@ impl ThreadCuts {
         if before.at_ns == moment_ns {
             return Some(SpanTimes { times: before.times, error_ns: 0 });
         }
-        let after = self.stretches.get(later)?.first;
+        let Some(after) = self.stretches.get(later).map(|stretch| stretch.first) else {
+            // A thread that outlives the observation. No total has grown by more than the time since.
+            let is_known = before.at_ns > self.born_ns;
+            return is_known.then(|| SpanTimes { times: before.times, error_ns: moment_ns - before.at_ns });
+        };
         let (passed, whole) = (moment_ns - before.at_ns, after.at_ns - before.at_ns);
         let mut parts = [0; 5];
         let mut error_ns = 0;
@@ -333,7 +337,13 @@ mod tests {
         check(&[], &[], (1_100, 1_200), None);
         let last = event(1_300, 1_250, ThreadState::User, [300, 0, 0, 0, 0]);
         check(&[task(None)], &[last], (1_100, 1_200), Some(([100, 0, 0, 0, 0], 0)));
-        check(&[task(None)], &[last], (1_100, 1_400), None);
+    }
+
+    #[test]
+    fn a_thread_that_lives_on_has_the_times_that_are_known_and_says_their_error() {
+        let last = event(1_300, 1_250, ThreadState::User, [300, 0, 0, 0, 0]);
+        check(&[task(None)], &[last], (1_100, 1_400), Some(([200, 0, 0, 0, 0], 100)));
+        check(&[task(None)], &[last], (1_350, 1_400), Some(([0, 0, 0, 0, 0], 150)));
     }
 
     #[test]
