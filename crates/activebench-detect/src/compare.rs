@@ -61,20 +61,20 @@ struct Stated {
 
 /// The aspects that are compared besides the figures, each with the meaning of a difference.
 const ASPECTS: [(&str, &str); 14] = [
-    ("tool", "another program measures and divides in another way"),
-    ("tool version", "versions differ in what they do and in how they compute"),
-    ("command", "the ratio is one of the loads too"),
-    ("working directory", "files that the command names without a path are elsewhere"),
-    ("file system", "the ratio is one of the file systems too"),
-    ("device", "the storage below the file differs: mostly what is to be compared"),
-    ("host", "other hardware, other neighbours"),
-    ("architecture and CPUs", "what the CPU limits differs"),
-    ("memory", "caches hold another part of the files"),
+    ("tool", "another tool measures in another way"),
+    ("tool version", "versions work and compute differently"),
+    ("command", "the commands differ, so the ratio compares workloads as well as disks"),
+    ("working directory", "relative paths of the command name other files"),
+    ("file system", "the ratio compares file systems as well as disks"),
+    ("device", "the disks differ, which is usually what is compared"),
+    ("host", "the hardware and its other load differ"),
+    ("architecture and CPUs", "CPU-bound passes differ"),
+    ("memory", "caches contain another part of the files"),
     ("kernel", "the I/O path differs"),
-    ("profile", "they were judged by other thresholds"),
-    ("changed thresholds", "they were judged by other thresholds"),
-    ("subject", "the figures are taken for other things"),
-    ("activebench", "versions differ in what they observe and judge"),
+    ("profile", "the thresholds differ"),
+    ("changed thresholds", "the thresholds differ"),
+    ("subject", "the figures describe different things"),
+    ("activebench", "versions observe and judge differently"),
 ];
 
 /// Returns the contribution of a judged run to a comparison.

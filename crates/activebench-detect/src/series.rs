@@ -10,7 +10,7 @@ use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::Phase;
 use activebench_model::report::JudgedRun;
 use activebench_model::series::{
-    Beginning, ClaimOfRun, JudgedSeries, Repeated, RunOfSeries, SeriesManifest, Steadiness, Stopping,
+    LEAST_RUNS, Beginning, ClaimOfRun, JudgedSeries, Repeated, RunOfSeries, SeriesManifest, Steadiness, Stopping,
 };
 use activebench_model::verdict::RunVerdict;
 
@@ -109,7 +109,7 @@ fn own_verdict(
     stopping: Option<&Stopping>,
 ) -> (RunVerdict, String) {
     if let Some(failing) = findings.iter().find(|finding| finding.severity == Some(Severity::Fail)) {
-        return (RunVerdict::Discrepancy, format!("{} {} fails", failing.code, failing.name));
+        return (RunVerdict::Discrepancy, format!("the series is not valid: {} {}", failing.code, failing.name));
     }
     if runs.is_empty() {
         return (RunVerdict::Inconclusive, "no run was recorded".to_owned());
@@ -132,8 +132,13 @@ fn own_verdict(
         |finding: &&Finding| finding.outcome == Outcome::Undecided && suppression(&manifest.choices, finding).is_none();
     let open = findings.iter().filter(open).count();
     if warnings + open > 0 {
-        let (made, warnings) = (count(runs.len(), "run"), count(warnings, "warning"));
-        return (RunVerdict::Qualified, format!("over {made} {warnings}, {} undecided", count(open, "question")));
+        let warnings = if warnings == 0 { "no warnings".to_owned() } else { count(warnings, "warning") };
+        let open = match open {
+            0 => String::new(),
+            _ if runs.len() < LEAST_RUNS as usize => format!(". Whether the runs agree takes at least {LEAST_RUNS} runs"),
+            open => format!(". {} undecided", if open == 1 { "1 check is".to_owned() } else { format!("{open} checks are") }),
+        };
+        return (RunVerdict::Qualified, format!("{warnings}{open}"));
     }
     (RunVerdict::Verified, format!("{} runs agree with each other", runs.len()))
 }

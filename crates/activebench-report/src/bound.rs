@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use activebench_model::bound::{Share, ShareOf};
 use activebench_model::report::JudgedRun;
+use activebench_model::sentence::as_sentence;
 
 use crate::lookup::Lookup;
-use crate::wording::{PhaseNames, list};
+use crate::wording::PhaseNames;
 
 /// Notes shown; the rest is counted.
 const NOTES_SHOWN: usize = 4;
@@ -28,8 +29,8 @@ pub(crate) fn of_phases(run: &JudgedRun) -> Vec<(String, String)> {
         let first = |figure| of_phase.iter().find(|share| share.figure == figure).map(|share| words(share));
         let text = match (first(ShareOf::Honest), first(ShareOf::Claimed)) {
             (Some(honest), None) => honest,
-            (Some(honest), Some(claimed)) => format!("the honest figure is {honest}; what was claimed is {claimed}"),
-            (None, Some(claimed)) => format!("what was claimed is {claimed}"),
+            (Some(honest), Some(claimed)) => format!("the honest figure is {honest}, the claimed one is {claimed}"),
+            (None, Some(claimed)) => format!("the claimed figure is {claimed}"),
             (None, None) => continue,
         };
         said.push((names.get(&phase.id).to_owned(), text));
@@ -55,7 +56,12 @@ fn percent(ratio: f64) -> String {
 /// Notes on the bounds; `None` when there are none.
 pub(crate) fn notes(run: &JudgedRun) -> Option<String> {
     let notes = &run.shares.notes;
-    (!notes.is_empty()).then(|| list(notes, NOTES_SHOWN))
+    let shown: Vec<String> = notes.iter().take(NOTES_SHOWN).map(|note| as_sentence(note)).collect();
+    let more = match notes.len().saturating_sub(NOTES_SHOWN) {
+        0 => String::new(),
+        more => format!(" {more} more in the JSON report."),
+    };
+    (!notes.is_empty()).then(|| format!("{}{more}", shown.join(" ")))
 }
 
 #[cfg(test)]

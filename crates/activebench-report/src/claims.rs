@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use activebench_model::claim::Claim;
+use activebench_model::claim::{Claim, Subject};
 use activebench_model::fact::{Completeness, Facts};
 use activebench_model::finding::{Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::report::JudgedRun;
@@ -120,7 +120,7 @@ pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String
     open.truncate(most);
     let mut left_out = Vec::new();
     if open_left_out > 0 {
-        left_out.push(format!("{open_left_out} more that do not hold or could not be verified"));
+        left_out.push(format!("{open_left_out} more that are wrong or could not be verified"));
     }
     if !not_checked.is_empty() {
         left_out.push(format!("{} not checked", count(not_checked.len(), "claim")));
@@ -211,18 +211,30 @@ fn remark(label: &str, pairs: Vec<(String, String)>) -> Option<String> {
 /// Subject of the claims. Reasons are given only if all claims share one, or if the claims differ in subject.
 fn judged_as(run: &JudgedRun, names: &PhaseNames<'_>) -> Option<String> {
     let with_reason = |claim: &Claim| match claim.subject_reason.as_str() {
-        "" => claim.subject.as_str().to_owned(),
-        reason => format!("{} ({reason})", claim.subject.as_str()),
+        "" => about(claim.subject).to_owned(),
+        reason => format!("{} ({reason})", about(claim.subject)),
     };
     let subject = run.parsed.claims.first()?.subject;
     let pairs: Vec<_> = run.parsed.claims.iter().map(|c| (names.get(&c.phase).to_owned(), with_reason(c))).collect();
     if pairs.iter().all(|pair| pair.1 == pairs[0].1) {
-        return Some(format!("subject: {}", pairs[0].1));
+        return Some(format!("Judged as figures about {}. Change it with `--subject`.", pairs[0].1));
     }
     if run.parsed.claims.iter().all(|claim| claim.subject == subject) {
-        return Some(format!("subject: {}", subject.as_str()));
+        return Some(format!("Judged as figures about {}. Change it with `--subject`.", about(subject)));
     }
-    remark("subject", pairs)
+    remark("judged as figures about", pairs)
+}
+
+/// A subject as a noun.
+fn about(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Device => "the device",
+        Subject::CachedFilesystem => "the cached file system",
+        Subject::DurableWrite => "durable writes",
+        Subject::Metadata => "names and metadata",
+        Subject::Cpu => "the CPU",
+        Subject::Unknown => "an unknown subject",
+    }
 }
 
 /// Every fact as a row: phase, name, value. For runs without claims.

@@ -22,7 +22,7 @@ const RUNS_IN_STRIP: usize = 24;
 const NAME_SHOWN: usize = 160;
 
 /// Sentence for runs that do not differ.
-const ALIKE: &str = "Nothing but the figures: same tool, command, host, storage and rules.";
+const ALIKE: &str = "Only the figures differ: tool, command, host, storage and rules are the same.";
 
 /// Column heads of the table: one per run, and one per ratio.
 fn heads(comparison: &Comparison) -> Vec<String> {
@@ -95,15 +95,15 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let left_out = notes.len().saturating_sub(FIGURES_SHOWN);
     notes.truncate(FIGURES_SHOWN);
     if left_out > 0 {
-        notes.push(format!("and {left_out} more such notes, in the JSON report"));
+        notes.push(format!("The JSON report has {}.", count(left_out, "more note")));
     }
     let more = comparison.figures.len().saturating_sub(FIGURES_SHOWN);
     if more > 0 {
-        notes.push(format!("{} left out, which the JSON report has", count(more, "figure")));
+        notes.push(format!("The JSON report has {}.", count(more, "more figure")));
     }
     let columns = comparison.columns.len().saturating_sub(COLUMNS_SHOWN);
     if columns > 0 {
-        notes.push(format!("{} left out, which the JSON report has", count(columns, "run")));
+        notes.push(format!("The JSON report has {}.", count(columns, "more run")));
     }
     notes.push(intervals(comparison));
     notes
@@ -114,10 +114,10 @@ fn intervals(comparison: &Comparison) -> String {
     let has_interval = |cell: &Cell| matches!(cell.against_first, Some(Against::Compared { interval: Some(_), .. }));
     match comparison.figures.iter().flat_map(|figure| figure.cells.iter().flatten()).any(has_interval) {
         true => {
-            "in brackets: the interval of the ratio of the medians, with at least 95 % confidence for any distribution"
+            "In brackets: the confidence interval of the ratio of the medians, at least 95 % for any distribution."
                 .to_owned()
         }
-        false => "a ratio has an interval where both are series of at least 7 runs (`verify --repeat 7`)".to_owned(),
+        false => "A ratio has an interval if both are series of at least 7 runs (`verify --repeat 7`).".to_owned(),
     }
 }
 

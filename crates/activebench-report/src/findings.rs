@@ -8,7 +8,7 @@ use activebench_model::report::JudgedRun;
 use activebench_model::units::Quantity;
 
 use crate::similar_sentences::{Said, condensed};
-use crate::wording::{PHASES_NAMED, PhaseNames, list, merged};
+use crate::wording::{PHASES_NAMED, PhaseNames, count, list, merged};
 
 /// Maximum statements per detector; the rest is counted.
 const STATEMENTS: usize = 4;
@@ -204,18 +204,20 @@ pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
     Some(format!("{}{more}", shown.join("; ")))
 }
 
-/// Returns the number of outcomes of each kind: `2 fire, 31 silent, 9 not applicable, 1 undecided`. Several claims of
-/// one phase count once per detector.
+/// Returns the number of checks by their outcomes: `43 checks: 2 findings, 31 passed, 9 not applicable, 1 undecided`.
+/// Several claims of one phase count once per detector.
 pub(crate) fn tally(run: &JudgedRun) -> String {
     let with = |outcome: Outcome| {
         let such = run.findings.iter().filter(|finding| finding.outcome == outcome);
         such.map(|finding| (&finding.code, &finding.phase)).collect::<BTreeSet<_>>().len()
     };
-    format!(
-        "{} fire, {} silent, {} not applicable, {} undecided",
-        with(Outcome::Fires),
-        with(Outcome::Silent),
-        with(Outcome::NotApplicable),
-        with(Outcome::Undecided)
-    )
+    let found = with(Outcome::Fires);
+    let others = [
+        (with(Outcome::Silent), "passed"),
+        (with(Outcome::NotApplicable), "not applicable"),
+        (with(Outcome::Undecided), "undecided"),
+    ];
+    let all = others.iter().fold(found, |all, (number, _)| all + number);
+    let others = others.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!(", {number} {what}"));
+    format!("{}: {}{}", count(all, "check"), count(found, "finding"), others.collect::<String>())
 }

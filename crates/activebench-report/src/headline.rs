@@ -4,6 +4,7 @@
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
+use activebench_model::sentence::as_sentence;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use activebench_model::watch::Watch;
@@ -42,22 +43,14 @@ pub(crate) fn why(run: &JudgedRun) -> String {
         RunVerdict::Qualified => {
             let warnings = codes_firing(run, Severity::Warn);
             let claims = match (run.judged.len(), not_checked(run)) {
-                (0, _) => "there is no claim to judge".to_owned(),
-                (1, 0) => "the claim holds".to_owned(),
-                (all, 0) => format!("all {all} claims hold"),
-                (all, left) => format!("{} of {all} claims hold, {}", all - left, were_not_checked(left)),
+                (0, _) => "there is no figure to judge".to_owned(),
+                (all, left) => confirmed(all, left),
             };
             if warnings.is_empty() { claims } else { format!("{claims}, with warnings: {}", list(&warnings, 4)) }
         }
         RunVerdict::Verified => match (run.judged.len(), not_checked(run)) {
-            (0, _) => "there is no claim to judge, and no discrepancy was found".to_owned(),
-            (1, 0) => "the claim agrees with what was observed and means what its label says".to_owned(),
-            (all, 0) => format!("all {all} claims agree with what was observed and mean what their labels say"),
-            (all, left) => format!(
-                "{} of {all} claims agree with what was observed and mean what their labels say, {}",
-                all - left,
-                were_not_checked(left)
-            ),
+            (0, _) => "there is no figure to judge, and no discrepancy was found".to_owned(),
+            (all, left) => confirmed(all, left),
         },
     }
 }
@@ -67,8 +60,13 @@ fn not_checked(run: &JudgedRun) -> usize {
     run.judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::NotChecked).count()
 }
 
-fn were_not_checked(left: usize) -> String {
-    format!("{left} {} not checked", if left == 1 { "was" } else { "were" })
+/// Number of confirmed figures among all of them, and of those that could not be checked.
+fn confirmed(all: usize, left: usize) -> String {
+    match (all, left) {
+        (1, 0) => "the figure is confirmed".to_owned(),
+        (all, 0) => format!("all {all} figures are confirmed"),
+        (all, left) => format!("{} of {all} figures are confirmed, {left} could not be checked", all - left),
+    }
 }
 
 /// A notice to read before the figures.
@@ -88,8 +86,8 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     let mut add = |grave, label, text| notices.push(Notice { label, text, grave });
     let manifest = &run.manifest;
     if !manifest.incomplete.is_empty() {
-        let reasons = manifest.incomplete.join("; ");
-        add(true, "INCOMPLETE RECORD", format!("{reasons}. Only what was gathered is judged."));
+        let reasons: Vec<String> = manifest.incomplete.iter().map(|reason| as_sentence(reason)).collect();
+        add(true, "INCOMPLETE RECORD", format!("{} Only what was recorded is judged.", reasons.join(" ")));
     }
     if let Some(watch) = &manifest.watch {
         add(false, "WATCHED", watched(watch, manifest.clocks.ended_ns - manifest.clocks.started_ns));
@@ -113,7 +111,7 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
     }
     if !run.parsed.tool.is_empty() && !run.parsed.complete && run.verdict != RunVerdict::Failed {
         let tool = &run.parsed.tool;
-        add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
+        add(true, "OUTPUT CUT SHORT", format!("The output does not end as that of {tool} normally does."));
     }
     if let Some(text) = unmatched::notice(run) {
         add(false, "NOT MATCHED", text);
@@ -163,7 +161,7 @@ fn child_end(child: &ChildEnd) -> Option<String> {
 fn why_failed(run: &JudgedRun) -> String {
     match (child_end(&run.manifest.child), run.parsed.errors.first()) {
         (Some(end), _) => format!("{} {end}", run.manifest.command.program()),
-        (None, Some(error)) => format!("the tool reports an error of its own: {}", quoted(error)),
+        (None, Some(error)) => format!("the tool reports an error: {}", quoted(error)),
         (None, None) => "the benchmark failed".to_owned(),
     }
 }
@@ -173,21 +171,21 @@ fn why_discrepancy(run: &JudgedRun) -> String {
     if wrong.is_empty() {
         let failing = codes_firing(run, Severity::Fail);
         let firing = if failing.is_empty() { codes_firing(run, Severity::Warn) } else { failing };
-        let claims = if run.judged.is_empty() { "there is no claim to judge" } else { "no claim is contradicted" };
-        return format!("{claims}, but the run does not hold: {}", list(&firing, 4));
+        let figures = if run.judged.is_empty() { "there is no figure to judge" } else { "no figure is contradicted" };
+        return format!("{figures}, but the run is not valid: {}", list(&firing, 4));
     }
     let all = run.judged.len();
     let share = if wrong.len() == all && all == 1 {
-        "the claim does not hold".to_owned()
+        "the figure is not valid".to_owned()
     } else if wrong.len() == all {
-        format!("none of the {all} claims holds")
+        format!("none of the {all} figures is valid")
     } else {
-        format!("{} of {all} claims {} not hold", wrong.len(), if wrong.len() == 1 { "does" } else { "do" })
+        format!("{} of {all} figures {} not valid", wrong.len(), if wrong.len() == 1 { "is" } else { "are" })
     };
     let instead: Vec<&str> = distinct(wrong.iter().filter_map(|judged| judged.measured_instead.as_deref()));
     if !instead.is_empty() {
-        let they = if wrong.len() == 1 { "it measured" } else { "they measured" };
-        return format!("{share}; {they} {}", list(&instead, 2));
+        let they = if wrong.len() == 1 { "It" } else { "They" };
+        return format!("{share}. {they} measured {}", list(&instead, 2));
     }
     let codes: Vec<&str> = distinct(wrong.iter().flat_map(|judged| judged.findings.iter().map(String::as_str)));
     if codes.is_empty() { share } else { format!("{share}: {}", list(&named(run, &codes), 3)) }
@@ -199,12 +197,12 @@ fn why_inconclusive(run: &JudgedRun) -> String {
         return NO_CLAIMS.to_owned();
     }
     let claims = match (open, not_checked(run), run.judged.len()) {
-        (0, _, 0) => "there is no claim to judge".to_owned(),
-        (0, 0, _) => "the evidence does not suffice".to_owned(),
-        (0, left, all) if left == all => "no claim could be checked".to_owned(),
-        (0, left, all) => format!("the evidence does not suffice, {left} of {all} claims {}", "were not checked"),
-        (1, _, 1) => "the claim cannot be verified".to_owned(),
-        (open, _, all) => format!("{open} of {all} claims cannot be verified"),
+        (0, _, 0) => "there is no figure to judge".to_owned(),
+        (0, 0, _) => "the evidence is not sufficient".to_owned(),
+        (0, left, all) if left == all => "no figure could be checked".to_owned(),
+        (0, left, all) => format!("the evidence is not sufficient, {left} of {all} figures could not be checked"),
+        (1, _, 1) => "the figure cannot be verified".to_owned(),
+        (open, _, all) => format!("{open} of {all} figures cannot be verified"),
     };
     let reason = run
         .manifest
@@ -220,7 +218,7 @@ fn why_inconclusive(run: &JudgedRun) -> String {
             run.findings.iter().find(undecided).map(|finding| finding.message.sentence())
         });
     match reason {
-        Some(reason) if !reason.is_empty() => format!("{claims}: {}", reason.trim_end_matches('.')),
+        Some(reason) if !reason.is_empty() => format!("{claims}. {}", as_sentence(reason).trim_end_matches('.')),
         _ => claims,
     }
 }
@@ -257,9 +255,9 @@ pub(crate) fn no_claims(run: &JudgedRun) -> String {
         let program = run.manifest.command.program();
         let hint = r"Say what a number means: --claim 'write=(\d+) MB/s'.";
         match run.parsed.unmatched.numbers.len() {
-            0 => format!("No adapter knows {program}, and its output has no number with a unit. {hint}"),
+            0 => format!("activebench does not know {program}, and its output has no number with a unit. {hint}"),
             all => format!(
-                "No adapter knows {program}, and none of the {} in its output is certainly about its I/O. {hint}",
+                "activebench does not know {program}. None of the {} in its output is certainly about its I/O. {hint}",
                 count(all, "number")
             ),
         }
@@ -273,7 +271,7 @@ pub(crate) fn phases(run: &JudgedRun) -> String {
     let names = PhaseNames::of(run);
     let phases: Vec<&str> = run.phases.iter().map(|phase| names.get(&phase.id)).collect();
     if phases.is_empty() {
-        "No phase of it was observed.".to_owned()
+        "No phase was observed.".to_owned()
     } else {
         format!("Observed phases: {}.", list(&phases, 12))
     }

@@ -161,7 +161,7 @@ fn seven(run: &JudgedRun) -> Markup {
                 }
             }
         }
-        @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (prose(&line)) "." } }
+        @for line in limiter::lines_beside_answers(run, LIMITS) { p { b { "Limit of " } (prose(&line)) } }
     }
 }
 

@@ -74,11 +74,12 @@ fn passes(replication: &Replication) -> Vec<String> {
             None => {
                 let same = pass.replays.iter().filter(|replay| replay.differs.is_none()).count();
                 format!(
-                    "{name}: {}; as {}; every operation repeated in {same} of {}{}{}",
+                    "{name}: {}, replayed {} as {}{}. {same} of {} repeated every operation.{}",
                     moved(pass.recorded),
+                    count(pass.replays.len(), "time"),
                     pass.replayed_as,
-                    count(pass.replays.len(), "replay"),
                     spreads(pass),
+                    count(pass.replays.len(), "replay"),
                     device_reads(pass)
                 )
             }
@@ -91,9 +92,10 @@ fn passes(replication: &Replication) -> Vec<String> {
 fn spreads(pass: &ReplicatedPass) -> String {
     let of = |figure: &ReplicatedFigure| {
         let replicated = figure.replicated.filter(|replicated| replicated.runs > 1)?;
-        Some(format!("; {} at {}", figure.over.words(), spread(&replicated)))
+        Some(format!("{} {}", spread(&replicated), figure.over.words()))
     };
-    pass.figures.iter().filter_map(of).collect()
+    let spreads: Vec<String> = pass.figures.iter().filter_map(of).collect();
+    if spreads.is_empty() { String::new() } else { format!(": {}", spreads.join(", ")) }
 }
 
 fn device_reads(pass: &ReplicatedPass) -> String {
@@ -105,7 +107,11 @@ fn device_reads(pass: &ReplicatedPass) -> String {
         .collect();
     match pass.device_read_bytes {
         Some(recorded) if pass.cache == CacheState::Cold && !replayed.is_empty() => {
-            format!("; read from the device: {} recorded, {} replayed", Quantity::bytes(recorded), list(&replayed, 5))
+            format!(
+                " Bytes read from the device: {} recorded, {} replayed.",
+                Quantity::bytes(recorded),
+                list(&replayed, 5)
+            )
         }
         _ => String::new(),
     }
@@ -114,7 +120,7 @@ fn device_reads(pass: &ReplicatedPass) -> String {
 fn moved(moved: Moved) -> String {
     let some = |number: u64, bytes: u64, noun: &str| {
         let number = usize::try_from(number).unwrap_or(usize::MAX);
-        (number > 0).then(|| format!("{} of {}", count(number, noun), Quantity::bytes(bytes)))
+        (number > 0).then(|| format!("{} ({} in total)", count(number, noun), Quantity::bytes(bytes)))
     };
     let syncs = usize::try_from(moved.syncs).unwrap_or(usize::MAX);
     let parts = [
@@ -122,7 +128,11 @@ fn moved(moved: Moved) -> String {
         some(moved.writes, moved.write_bytes, "write"),
         (syncs > 0).then(|| count(syncs, "sync")),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => parts.concat(),
+    }
 }
 
 /// Notes on the table, one sentence each.
@@ -157,18 +167,16 @@ fn notes(replication: &Replication) -> Vec<String> {
         notes.push(format!("{} left out, which the JSON report has", count(figures - FIGURES_SHOWN, "figure")));
     }
     notes.push(
-        "rates are over the time that the tool's clock covered, those marked durable to the end of the sync that followed \
-         it; both ratios are the replicated rate's"
+        "Rates cover the time of the tool's clock. Those marked durable cover the time to the end of the next sync."
             .to_owned(),
     );
     notes.push(format!(
-        "a rate agrees when the observed one is between the least and the most of the replays, or within {} of their median",
+        "A rate agrees if the observed one is within the range of the replays, or within {} of their median.",
         Quantity::ratio(replication.tolerance_ratio)
     ));
     if replication.passes.iter().any(|pass| matches!(pass.cache, CacheState::Cold | CacheState::PassedBy)) {
         notes.push(
-            "cold means the page cache of this host: what a device, an array or the host below a loop or virtual device \
-             keeps is as it was"
+            "Cold means the page cache of this host. Caches of devices, arrays and virtual machines' hosts are not emptied."
                 .to_owned(),
         );
     }
@@ -193,7 +201,7 @@ fn replay_notes(replay: &Replay) -> Vec<String> {
     if !replay.same_cache {
         notes.push(format!("its cache was not in the state of the recorded pass: {}", replay.cache.words()));
     }
-    notes.extend(replay.engine_refuted.iter().map(|text| format!("the engine's own count does not hold: {text}")));
+    notes.extend(replay.engine_refuted.iter().map(|text| format!("the engine's own count is wrong: {text}")));
     notes
 }
 

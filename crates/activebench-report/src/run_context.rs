@@ -250,7 +250,7 @@ pub(crate) fn checked(run: &JudgedRun) -> String {
         FailOn::Fail => "fail",
         FailOn::Never => "never",
     };
-    format!("{}; profile {profile}, fails on: {fail_on}", tally(run))
+    format!("{} (profile: {profile}; exit code 1 from severity: {fail_on})", tally(run))
 }
 
 /// Returns a note that the run is a redacted copy, with the number of replaced words and the files left out; `None` for

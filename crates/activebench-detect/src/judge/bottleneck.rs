@@ -9,6 +9,7 @@
 use activebench_model::fact::FactName;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
 use activebench_model::phase::{Direction, Phase, Submission};
+use activebench_model::sentence::as_sentence;
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 
@@ -36,7 +37,7 @@ fn of_phase(run: &Run<'_>, phase: &Phase) -> Limiter {
     let mut case = Case { run, phase, figures: Vec::new(), facts: Vec::new() };
     let (kind, sentence) = match case.decide() {
         Ok((kind, sentence)) => (Some(kind), sentence),
-        Err(why) => (None, format!("not known: {why}")),
+        Err(why) => (None, as_sentence(&format!("unknown: {why}"))),
     };
     Limiter { phase: phase.id.clone(), kind, sentence, figures: case.figures, facts: case.facts }
 }
@@ -84,7 +85,7 @@ impl Case<'_, '_> {
         if preempted >= most {
             let share = self.ratio("preempted_ratio", preempted);
             let sentence = format!(
-                "the CPUs were taken: the threads were ready to run and did not for {share} of their time (other tasks, or a limit of CPU time)"
+                "The CPUs were busy: the threads could run and waited for a CPU for {share} of their time (other tasks, or a CPU quota)."
             );
             return Ok((LimiterKind::ProcessorWait, sentence));
         }
@@ -96,10 +97,10 @@ impl Case<'_, '_> {
             ("user mode", self.ratio("user_ratio", shares.user)),
             ("kernel", self.ratio("kernel_ratio", shares.kernel)),
             ("blocked", self.ratio("blocked_ratio", blocked)),
-            ("ready but not running", self.ratio("preempted_ratio", preempted)),
+            ("waiting for a CPU", self.ratio("preempted_ratio", preempted)),
         ];
         let parts: Vec<String> = parts.iter().map(|(name, share)| format!("{name} {share}")).collect();
-        let sentence = format!("no single thing took half of the threads' time: {}", parts.join(", "));
+        let sentence = format!("No single cause took half of the threads' time: {}.", parts.join(", "));
         Ok((LimiterKind::Mixed, sentence))
     }
 
@@ -115,7 +116,7 @@ impl Case<'_, '_> {
         self.figures.push(Figure { name: limit_name(limit.per_second).to_owned(), value: limit.per_second });
         let share = self.ratio("limit_share_ratio", share);
         let sentence = format!(
-            "a control group limited it: {} of {} allows {} on {}, and the pass reached {share} of that",
+            "A control group limited the I/O: {} of {} allows {} on {}. The pass reached {share} of that.",
             limit.file, limit.group, limit.per_second, limit.device
         );
         Ok(Some((LimiterKind::Throttling, sentence)))
@@ -147,22 +148,22 @@ impl Case<'_, '_> {
         let spinning = self.spinning(shares);
         if spinning >= most {
             let spinning = self.ratio("lock_spinning_ratio", spinning);
-            let sentence = format!("a lock limited it: the threads spun for one on a CPU for {spinning} of their time");
+            let sentence = format!("A lock was the limit: the threads spun on it for {spinning} of their time.");
             return Some((LimiterKind::Lock, sentence));
         }
-        let time = format!("the threads were on a CPU for {cpu} of their time (user {user}, kernel {kernel})");
+        let time = format!("the threads used the CPU for {cpu} of their time (user {user}, kernel {kernel})");
         if shares.user > shares.kernel {
-            return Some((LimiterKind::CpuUser, format!("the CPU limited it, in the tool's own code: {time}")));
+            return Some((LimiterKind::CpuUser, format!("The CPU was the limit, in the tool's own code: {time}.")));
         }
         if let Some(how) = self.copied() {
-            let sentence = format!("copying through the page cache limited it: {time}, and {how}");
+            let sentence = format!("Copying through the page cache was the limit: {time}. {how}");
             return Some((LimiterKind::PageCacheCopy, sentence));
         }
         let calls = match self.fact(FactName::ModalRequest) {
-            Ok(bytes) => format!(", with {} a call", Quantity { value: bytes, ..Quantity::bytes(0) }),
+            Ok(bytes) => format!(", with {} per call", Quantity { value: bytes, ..Quantity::bytes(0) }),
             Err(_) => String::new(),
         };
-        Some((LimiterKind::CpuKernel, format!("the CPU limited it, in the kernel: {time}{calls}")))
+        Some((LimiterKind::CpuKernel, format!("The CPU was the limit, in the kernel: {time}{calls}.")))
     }
 
     /// Share of the threads' time in which a CPU spun for a lock, as far as samples show it.
@@ -187,7 +188,7 @@ impl Case<'_, '_> {
             return None;
         }
         match self.phase.direction {
-            Direction::Write => Some("what was written went into memory".to_owned()),
+            Direction::Write => Some("The data was written into memory.".to_owned()),
             Direction::Read | Direction::Mixed => {
                 let read = self.fact(FactName::ReadBytes).ok().filter(|bytes| *bytes > 0.0)?;
                 let inserted = self.fact(FactName::CacheInsertedBytes).ok()?;
@@ -195,7 +196,10 @@ impl Case<'_, '_> {
                     return None;
                 }
                 let share = self.ratio("cache_inserted_ratio", inserted / read);
-                Some(format!("of the bytes read {share} came into memory meanwhile, the others were there"))
+                Some(match inserted {
+                    0.0 => "The disk delivered none of the data; all of it was cached.".to_owned(),
+                    _ => format!("The disk delivered {share} of the data; the rest was cached."),
+                })
             }
             Direction::Discard | Direction::None => None,
         }
@@ -220,8 +224,8 @@ impl Case<'_, '_> {
             if share >= most && each < small && shares.off >= most {
                 let share = self.ratio("sync_ratio", share);
                 let sentence = format!(
-                    "making data durable limited it: each write of {} waited until it was (O_SYNC or O_DSYNC), {} on \
-                     average, {share} of the threads' time",
+                    "Durability was the limit: each write of {} waited until it was durable (O_SYNC or O_DSYNC). That took \
+                     {} on average and {share} of the threads' time.",
                     in_bytes(each),
                     in_ns(mean)
                 );
@@ -242,7 +246,7 @@ impl Case<'_, '_> {
         let share = self.ratio("sync_ratio", share);
         self.figures.push(Figure { name: "sync_latency_mean_ns".to_owned(), value: in_ns(mean) });
         let sentence = format!(
-            "making data durable limited it: {syncs} syncs, one every {}, took {share} of the threads' time, {} on average",
+            "Durability was the limit: {syncs} syncs, one per {}, took {share} of the threads' time. Each took {} on average.",
             in_bytes(written / syncs),
             in_ns(mean)
         );
@@ -259,10 +263,10 @@ impl Case<'_, '_> {
             let outside = self.ratio("outside_calls_ratio", outside);
             let busy = self.busy().map_or_else(
                 |_| String::new(),
-                |busy| format!("; the device had a request for {}", self.ratio("device_busy_ratio", busy)),
+                |busy| format!(" The device was busy for {} of the pass.", self.ratio("device_busy_ratio", busy)),
             );
             let sentence = format!(
-                "the tool limited itself{}: its threads waited outside of their calls for {outside} of their time{busy}",
+                "The tool limited itself{}: its threads waited outside of their calls for {outside} of their time.{busy}",
                 self.option_of_pauses()
             );
             return Ok((LimiterKind::ToolLimit, sentence));
@@ -270,30 +274,30 @@ impl Case<'_, '_> {
         let busy = self.busy()?;
         let busy_said = self.ratio("device_busy_ratio", busy);
         let waited = format!(
-            "the threads waited for {blocked_said} of their time and the device had a request for {busy_said} of it"
+            "the threads waited for {blocked_said} of their time, and the device was busy for {busy_said} of the pass"
         );
         if busy >= limits.limiter_busy_ratio.value.value {
             return self.at_device(&waited, blocked * shares.total_ns);
         }
         if outside.is_none() && self.is_asynchronous() {
-            let sentence = format!("the tool limited itself{}: {waited}", self.option_of_pauses());
+            let sentence = format!("The tool limited itself{}: {waited}.", self.option_of_pauses());
             return Ok((LimiterKind::ToolLimit, sentence));
         }
         let io_wait = self.fact(FactName::IoWait)? / (blocked * shares.total_ns);
         if io_wait >= most {
             // A queue, a scheduler, a worker of the kernel that gets no CPU: no fact distinguishes them.
             return Err(format!(
-                "{waited}, most of the waiting was for I/O, and what holds requests before the device is not observed"
+                "{waited}. Most of the waiting was for I/O, and delays before the device are not observed"
             ));
         }
         let tasks = self.fact(FactName::ActiveTasks)?;
         if tasks > 1.0 && !self.is_asynchronous() {
             let io_wait = self.ratio("iowait_of_blocked_ratio", io_wait);
             let sentence =
-                format!("a lock limited it: {waited}; {io_wait} of the waiting of {tasks} tasks was for I/O");
+                format!("A lock was the limit: {waited}. Of the waiting of {tasks} tasks {io_wait} was for I/O.");
             return Ok((LimiterKind::Lock, sentence));
         }
-        Err(format!("{waited}, and no fact shows what else they waited for"))
+        Err(format!("{waited}. No fact shows what else they waited for"))
     }
 
     /// The device was busy for most of the time: decides between the device and a serial submission.
@@ -307,12 +311,12 @@ impl Case<'_, '_> {
             Ok(mean) => {
                 let mean = Quantity { value: mean, ..Quantity::ns(0) };
                 self.figures.push(Figure { name: "device_latency_mean_ns".to_owned(), value: mean });
-                format!(", each for {mean}")
+                format!(", {mean} each")
             }
             Err(_) => String::new(),
         };
         if depth >= limits.limiter_serial_count.value.value {
-            let sentence = format!("the device limited it: {waited}, {in_flight} at once on average{each}");
+            let sentence = format!("The device was the limit: {waited}. It had {in_flight} requests in flight on average{each}.");
             return Ok((LimiterKind::Device, sentence));
         }
         // Several tasks, and one request at a time: something serialised them.
@@ -320,14 +324,15 @@ impl Case<'_, '_> {
         if tasks > 1.0 && io_wait < limits.limiter_share_ratio.value.value && !self.is_asynchronous() {
             let io_wait = self.ratio("iowait_of_blocked_ratio", io_wait);
             let sentence = format!(
-                "a lock limited it: {tasks} tasks kept {in_flight} requests at the device, and {io_wait} of their \
-                 waiting was for I/O; {waited}"
+                "A lock was the limit: {tasks} tasks had {in_flight} requests in flight, and {io_wait} of their waiting was \
+                 for I/O. {}",
+                as_sentence(waited)
             );
             return Ok((LimiterKind::Lock, sentence));
         }
         let sentence = format!(
-            "one request at a time limited it, and with it the latency of the device: {waited}, {in_flight} at once on \
-             average{each}; whether the device could do more at once was not asked"
+            "One request at a time was the limit: {waited}. There were {in_flight} requests in flight on average{each}. \
+             Whether a larger queue depth is faster was not measured."
         );
         Ok((LimiterKind::QueueDepth, sentence))
     }

@@ -369,10 +369,10 @@ fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
     for used in &ceilings.used {
         let ceiling = &used.ceiling;
         let age = age(run.manifest.clocks.started_unix_s - ceiling.measured_unix_s);
-        notes.push(format!("the ceiling of {} was measured {age}", ceiling.place));
+        notes.push(format!("The ceiling of {} was measured {age}.", ceiling.place));
         notes.extend(ceiling.notes.iter().cloned());
     }
-    notes.extend(ceilings.left_out.iter().map(|why| format!("a ceiling is left out: {why}")));
+    notes.extend(ceilings.left_out.iter().map(|why| format!("A ceiling is left out: {why}.")));
     let rates = |phase: &&Phase| !run.storage_rates_of(phase).is_empty();
     if notes.is_empty()
         && !shares.iter().any(|share| share.measured)
@@ -380,7 +380,7 @@ fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
         && let Some(target) = run.target_of(phase)
     {
         notes.push(format!(
-            "what would have been possible was not measured here: `activebench ceiling {}` does",
+            "The disk's maximum is not known. Measure it: `activebench ceiling {}`.",
             shell_word(&target.mount_point)
         ));
     }

@@ -77,7 +77,7 @@ fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> 
         return answer("Unknown: the times of the passes were not found.", &[FactName::Window.as_str()]);
     };
     let limiter = limiters.iter().find(|limiter| limiter.phase == phase.id);
-    let sentence = limiter.map_or("unknown, the pass was not found in the observed calls", |limiter| &limiter.sentence);
+    let sentence = limiter.map_or("Unknown: the pass was not found in the observed calls.", |limiter| &limiter.sentence);
     let facts = limiter.map_or(&[][..], |limiter| &limiter.facts);
     let mut evidence: Vec<&str> = facts.iter().map(|fact| fact.as_str()).collect();
     if evidence.is_empty() {
@@ -87,7 +87,7 @@ fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> 
     let codes = codes_of(&fired);
     evidence.extend(codes.iter().map(String::as_str));
     answer(
-        format!("In the longest pass, {} ({}): {sentence}", phase.name, Quantity { value: window, ..Quantity::ns(0) }),
+        format!("The longest pass was {} ({}). {sentence}", phase.name, Quantity { value: window, ..Quantity::ns(0) }),
         &evidence,
     )
 }

@@ -36,7 +36,7 @@ use crate::judge::bottleneck;
 use crate::judge::confirmation::confirmation;
 use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
 use crate::judge::headroom;
-use crate::judge::seven_questions::answers;
+use crate::judge::seven_questions::{answers, count as counted};
 use crate::judge::target_figure;
 use crate::judge::unobserved::unobserved;
 use crate::registry::DETECTORS;
@@ -268,7 +268,11 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     let (refuted, misleading) = (count(ClaimVerdict::Refuted), count(ClaimVerdict::Misleading));
     let all = judged.len();
     if refuted + misleading > 0 {
-        let because = format!("of {all} claims {refuted} are refuted and {misleading} misleading");
+        let because = match (refuted, misleading) {
+            (0, misleading) => format!("{misleading} of {all} figures are misleading"),
+            (refuted, 0) => format!("{refuted} of {all} figures are refuted"),
+            (refuted, misleading) => format!("{refuted} of {all} figures are refuted, and {misleading} are misleading"),
+        };
         return (RunVerdict::Discrepancy, because);
     }
     let unverifiable = judged.iter().filter(|claim| claim.verdict() == ClaimVerdict::Unverifiable);
@@ -280,14 +284,14 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
             && (finding.claims.is_empty() || !finding.claims.iter().all(open_claim))
     };
     if let Some(finding) = findings.iter().find(accuses) {
-        return (RunVerdict::Discrepancy, format!("{} {} fails", finding.code, finding.name));
+        return (RunVerdict::Discrepancy, format!("the run is not valid: {} {}", finding.code, finding.name));
     }
     if judged.is_empty() {
         return (RunVerdict::Inconclusive, without_claims(run));
     }
     let unverifiable = count(ClaimVerdict::Unverifiable);
     if unverifiable > 0 {
-        return (RunVerdict::Inconclusive, format!("of {all} claims {unverifiable} could not be verified"));
+        return (RunVerdict::Inconclusive, format!("{unverifiable} of {all} figures could not be verified"));
     }
     // A rate that nobody could compare may be the one that matters.
     let unmatched = run.parsed.unmatched.rates();
@@ -299,7 +303,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Inconclusive, why);
     }
     if let Some(finding) = findings.iter().find(|finding| finding.effect == Some(Effect::Unverifiable)) {
-        return (RunVerdict::Inconclusive, format!("{} {}: the evidence does not suffice", finding.code, finding.name));
+        return (RunVerdict::Inconclusive, format!("the evidence is not sufficient: {} {}", finding.code, finding.name));
     }
     let warnings = findings.iter().filter(|finding| finding.severity >= Some(Severity::Warn)).count();
     let open = findings
@@ -308,27 +312,27 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
         .count();
     if warnings + open > 0 {
-        let because = format!("no claim is contradicted; {warnings} warnings, {open} questions undecided");
+        let because = format!("no figure is contradicted, with {} and {}", counted(warnings, "warning"), counted(open, "undecided check"));
         return (RunVerdict::Qualified, because);
     }
     let confirmed = count(ClaimVerdict::Confirmed);
     let not_checked = match all - confirmed {
         0 => String::new(),
-        left => format!(", {left} were not checked"),
+        left => format!(", {left} could not be checked"),
     };
-    (RunVerdict::Verified, format!("{confirmed} of {all} claims agree with the observation{not_checked}"))
+    (RunVerdict::Verified, format!("{confirmed} of {all} figures are confirmed{not_checked}"))
 }
 
 /// Returns the reason why nothing was judged, with the next step.
 fn without_claims(run: &Run<'_>) -> String {
     if run.manifest.watch.is_some() {
-        return "a watch has no claims: it reports what was observed, and nothing is verified".to_owned();
+        return "a watch has no figure to verify, only what was observed".to_owned();
     }
     let unmatched = run.parsed.unmatched.numbers.len();
     let says_which = r"`--claim 'write=(\d+) MB/s'` says what a number means";
     match (run.has_adapter(), unmatched) {
-        (true, _) => "no claim was read from the tool's output: nothing could be verified".to_owned(),
-        (false, 0) => format!("the output has no number with a unit: nothing could be verified ({says_which})"),
+        (true, _) => "the tool's output has no figure to verify".to_owned(),
+        (false, 0) => format!("the output has no number with a unit ({says_which})"),
         (false, all) => format!("none of {all} numbers of the output is certainly about its I/O ({says_which})"),
     }
 }
@@ -349,7 +353,7 @@ fn too_little_checked(run: &Run<'_>, judged: &[JudgedClaim]) -> Option<String> {
         }
     }
     let nothing = !run.parsed.claims.iter().any(is_confirmed);
-    nothing.then(|| "no claim could be checked".to_owned())
+    nothing.then(|| "no figure could be checked".to_owned())
 }
 
 /// The exit code of a verdict on a run with a target. A target that is missed, or of which that is unknown, takes the

@@ -236,14 +236,14 @@ fn what_is_to_be_known_of_bounds_is_said() {
     assert_eq!(
         notes(ceilings(&parts, &["others used it"], &["/d.json: the kernel was 1 and is 2"])),
         [
-            "the ceiling of /mnt/t was measured 3 days before the run",
+            "The ceiling of /mnt/t was measured 3 days before the run.",
             "others used it",
-            "a ceiling is left out: /d.json: the kernel was 1 and is 2"
+            "A ceiling is left out: /d.json: the kernel was 1 and is 2."
         ]
     );
     assert_eq!(
         notes(json!({"used": [], "left_out": []})),
-        ["what would have been possible was not measured here: `activebench ceiling /mnt/t` does"]
+        ["The disk's maximum is not known. Measure it: `activebench ceiling /mnt/t`."]
     );
     // Nobody looked, or the user said not to.
     assert_eq!(notes(Value::Null), Vec::<String>::new());

@@ -132,7 +132,7 @@ fn what_is_not_checked_leaves_the_rates_alone_and_no_rate_leaves_nothing() {
     assert_eq!(judged(&latency(44_000.0)), (ClaimVerdict::Confirmed, RunVerdict::Verified, 0));
     let above = latency(4_049_000.0);
     assert_eq!(judged(&above), (ClaimVerdict::NotChecked, RunVerdict::Verified, 0));
-    assert_eq!(judge(&above.run()).because, "1 of 2 claims agree with the observation, 1 were not checked");
+    assert_eq!(judge(&above.run()).because, "1 of 2 figures are confirmed, 1 could not be checked");
     // The latency alone: nothing was checked.
     let mut alone = above;
     alone.parsed.claims.remove(0);

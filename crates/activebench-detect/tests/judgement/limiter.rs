@@ -16,6 +16,7 @@ fn check(base: &str, case: Value, expected: LimiterKind, said: &str) {
     let limiter = limiter(&cases::changed(base, &case));
     assert_eq!(limiter.kind, Some(expected), "{}", limiter.sentence);
     assert!(limiter.sentence.contains(said), "{}", limiter.sentence);
+    assert_eq!(crate::wording::fault(&limiter.sentence), None, "{}", limiter.sentence);
     assert!(!limiter.figures.is_empty() && !limiter.facts.is_empty(), "{limiter:?}");
 }
 
@@ -39,12 +40,12 @@ fn the_device_or_one_request_at_a_time() {
     let at = |busy_s: f64, depth: f64| {
         with(&waiting, json!({"device_busy_ns": busy_s * 1e9, "device_queue_depth_mean": depth}))
     };
-    check("read-direct", at(11.0, 15.8), LimiterKind::Device, "15.8 at once on average, each for 5.50 ms");
-    check("read-direct", at(6.0, 1.5), LimiterKind::Device, "the device had a request for 50 %");
-    check("read-direct", at(11.0, 1.4), LimiterKind::QueueDepth, "one request at a time");
+    check("read-direct", at(11.0, 15.8), LimiterKind::Device, "15.8 requests in flight on average, 5.50 ms each");
+    check("read-direct", at(6.0, 1.5), LimiterKind::Device, "the device was busy for 50 %");
+    check("read-direct", at(11.0, 1.4), LimiterKind::QueueDepth, "One request at a time");
     let none = limiter(&cases::changed("read-direct", &at(5.9, 4.0)));
     assert_eq!(none.kind, None);
-    assert!(none.sentence.starts_with("not known: the threads waited for 91.7 %"), "{}", none.sentence);
+    assert!(none.sentence.starts_with("Unknown: the threads waited for 91.7 %"), "{}", none.sentence);
 }
 
 #[test]
@@ -54,19 +55,19 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
         "read-cached",
         with(&times(0.1, 11.8, 0.1, 0.0), json!({})),
         LimiterKind::PageCacheCopy,
-        "0 % came into memory",
+        "delivered none of the data",
     );
     let half = json!({"cache_inserted_bytes": 536_870_911});
     check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), half), LimiterKind::PageCacheCopy, "50.0 %");
     // Read from storage, and the CPU was the limit all the same: not the copy alone.
     let inserted = json!({"cache_inserted_bytes": 1_073_741_824});
-    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), inserted), LimiterKind::CpuKernel, "1 MiB a call");
+    check("read-cached", with(&times(0.1, 11.8, 0.1, 0.0), inserted), LimiterKind::CpuKernel, "1 MiB per call");
     let bytes = json!({"modal_request_bytes": 1});
-    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), bytes), LimiterKind::CpuKernel, "1 B a call");
+    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), bytes), LimiterKind::CpuKernel, "1 B per call");
     let below_a_sector = json!({"modal_request_bytes": 511});
-    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), below_a_sector), LimiterKind::CpuKernel, "511 B a call");
+    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), below_a_sector), LimiterKind::CpuKernel, "511 B per call");
     let sectors = json!({"modal_request_bytes": 512});
-    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), sectors), LimiterKind::PageCacheCopy, "went into memory");
+    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), sectors), LimiterKind::PageCacheCopy, "written into memory");
     check("read-direct", with(&times(0.1, 6.0, 5.9, 0.0), json!({})), LimiterKind::CpuKernel, "kernel 50 %");
     // Eight threads on two CPUs: each has a quarter, and there is no more.
     let all = json!({"active_tasks": 8, "user_cpu_ns": 2e9, "kernel_cpu_ns": 20e9, "off_cpu_ns": 74e9,
@@ -79,7 +80,7 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
 fn syncs_after_little_data_or_writing_back() {
     // 10 s in syncs of 1 GiB: 256 KiB each, then 2 MiB each.
     let busy = json!({"syncs_inside": 4096, "sync_latency_mean_ns": 2_441_406, "write_latency_mean_ns": 1_000_000});
-    let each = "4096 syncs, one every 256 KiB";
+    let each = "4096 syncs, one per 256 KiB";
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), busy), LimiterKind::SyncLatency, each);
     let few = json!({"syncs_inside": 512, "sync_latency_mean_ns": 19_531_250, "write_latency_mean_ns": 1_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), few), LimiterKind::Device, "");
@@ -87,7 +88,7 @@ fn syncs_after_little_data_or_writing_back() {
         json!({"syncs_inside": 1024, "sync_latency_mean_ns": 9_765_625, "write_latency_mean_ns": 1_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), at_the_limit), LimiterKind::Device, "");
     let below_it = json!({"syncs_inside": 1366, "sync_latency_mean_ns": 7_320_000, "write_latency_mean_ns": 1_000_000});
-    check("write", with(&times(0.1, 0.9, 11.0, 0.0), below_it), LimiterKind::SyncLatency, "one every 768 KiB");
+    check("write", with(&times(0.1, 0.9, 11.0, 0.0), below_it), LimiterKind::SyncLatency, "one per 768 KiB");
     // Less than half of the time.
     let quick = json!({"syncs_inside": 4096, "sync_latency_mean_ns": 1_464_000, "write_latency_mean_ns": 5_000_000});
     check("write", with(&times(0.1, 0.9, 11.0, 0.0), quick), LimiterKind::Device, "");
@@ -106,14 +107,14 @@ fn the_tool_itself_by_where_its_threads_waited() {
     let mut fio = idle(1_000_000);
     fio["manifest"] = json!({"command": {"argv": ["fio", "--name=a", "--rate=1m"]}});
     fio["parsed"] = json!({"tool": "fio"});
-    check("read-direct", fio, LimiterKind::ToolLimit, "the tool limited itself (`--rate=1m`)");
+    check("read-direct", fio, LimiterKind::ToolLimit, "The tool limited itself (`--rate=1m`)");
     let mut iozone = idle(1_000_000);
     iozone["manifest"] = json!({"command": {"argv": ["iozone", "-i1", "-J", "10", "-s1g"]}});
-    check("read-direct", iozone, LimiterKind::ToolLimit, "the tool limited itself (`-J`)");
+    check("read-direct", iozone, LimiterKind::ToolLimit, "The tool limited itself (`-J`)");
     // Asynchronous: what the calls of one thread take says nothing, what the device had does.
     let mut asynchronous = idle(200_000_000);
     asynchronous["phase"] = json!({"submission": "asynchronous"});
-    check("read-direct", asynchronous, LimiterKind::ToolLimit, "the device had a request for 5 %");
+    check("read-direct", asynchronous, LimiterKind::ToolLimit, "the device was busy for 5 %");
     // Inside of its calls, and alone: there is nobody to wait for.
     let inside = limiter(&cases::changed("read-direct", &idle(11_000_000)));
     assert_eq!(inside.kind, None, "{}", inside.sentence);
@@ -126,8 +127,8 @@ fn a_lock_by_waiting_that_is_not_for_io_or_by_spinning() {
             "device_queue_depth_mean": depth});
         with(&times(0.1, 0.9, 11.0, 0.0), facts)
     };
-    check("read-direct", two(5.0, 11.0, 0.9), LimiterKind::Lock, "2 tasks kept 0.900 requests at the device");
-    check("read-direct", two(5.0, 2.0, 0.2), LimiterKind::Lock, "45.5 % of the waiting of 2 tasks was for I/O");
+    check("read-direct", two(5.0, 11.0, 0.9), LimiterKind::Lock, "2 tasks had 0.900 requests in flight");
+    check("read-direct", two(5.0, 2.0, 0.2), LimiterKind::Lock, "Of the waiting of 2 tasks 45.5 % was for I/O");
     check("read-direct", two(6.0, 11.0, 0.9), LimiterKind::QueueDepth, "");
     check("read-direct", two(5.0, 11.0, 1.6), LimiterKind::Device, "");
 
@@ -187,7 +188,7 @@ fn a_missing_fact_is_named_and_never_replaced_by_a_guess() {
             let without = limiter(&cases::changed(&base, &case));
             match without.kind {
                 None => {
-                    assert!(without.sentence.starts_with("not known: "), "{}", without.sentence);
+                    assert!(without.sentence.starts_with("Unknown: "), "{}", without.sentence);
                     assert!(without.sentence.contains(name.as_str()), "{base}: {}", without.sentence);
                 }
                 // Evidence that only explains the cause may be left out.

@@ -16,7 +16,7 @@ const MAKERS_WORDS: &[&str] = &[
 ];
 
 /// Returns what is wrong with the form of a text; `None` where nothing is.
-fn fault(text: &str) -> Option<String> {
+pub(crate) fn fault(text: &str) -> Option<String> {
     let begins_with_name = ADAPTERS
         .iter()
         .map(|adapter| adapter.name())

@@ -288,7 +288,7 @@ impl View<'_> {
                 check(group, "lockdown", State::Ok, format!("\"{mode}\""), "programs may read kernel memory")
             }
             (None, None) if loads => {
-                check(group, "lockdown", State::Ok, "not readable", "the programs load: it does not stand in the way")
+                check(group, "lockdown", State::Ok, "state unknown", "BPF programs load")
             }
             (None, None) => check(
                 group,

@@ -72,7 +72,7 @@ fn steadiness() -> Steadiness {
     }
 }
 
-fn sample() -> Acceptance {
+pub(crate) fn sample() -> Acceptance {
     let kept = JudgedLimit {
         agreed: AgreedLimit {
             benchmark: "writes".to_owned(),

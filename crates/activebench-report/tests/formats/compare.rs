@@ -40,7 +40,7 @@ fn not_compared(why: &str) -> Option<Against> {
     Some(Against::NotCompared { why: why.to_owned() })
 }
 
-fn sample() -> Comparison {
+pub(crate) fn sample() -> Comparison {
     let column = |directory: &str, runs, verdict| Column {
         directory: directory.to_owned(),
         series: runs > 1,

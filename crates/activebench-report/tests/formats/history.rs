@@ -80,7 +80,7 @@ fn figure(id: &str, phase: &str, group: &str) -> Followed {
     }
 }
 
-fn sample() -> History {
+pub(crate) fn sample() -> History {
     let run = |day: i64, verdict| RunOfHistory {
         directory: format!("runs/{day}"),
         started_unix_s: 1_767_225_600 + day * 86_400,

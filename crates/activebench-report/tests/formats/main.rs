@@ -18,3 +18,4 @@ mod series;
 mod tables;
 mod text;
 mod timelines;
+mod wording;

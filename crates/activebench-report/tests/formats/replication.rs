@@ -70,7 +70,7 @@ fn pass(number: u32, phase: &str, recorded: Moved, cache: CacheState, device_rea
     }
 }
 
-fn sample() -> Replication {
+pub(crate) fn sample() -> Replication {
     let mut write = pass(1, "write", moved(256, 0), CacheState::WritesOnly, 0);
     write
         .notes

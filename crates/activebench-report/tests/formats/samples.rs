@@ -57,7 +57,7 @@ pub(crate) fn misleading() -> JudgedRun {
         vec![timelines::cached_write("write", 2_000_000_000), timelines::cached_write("rewrite", 6_000_000_000)];
     run.limiters = vec![
         limiter("write"),
-        Limiter { kind: None, sentence: "not known: off_cpu_ns is missing: no probe".into(), ..limiter("rewrite") },
+        Limiter { kind: None, sentence: "Unknown: off_cpu_ns is missing: no probe.".into(), ..limiter("rewrite") },
     ];
     run.shares = Shares {
         shares: vec![
@@ -142,8 +142,8 @@ pub(crate) fn cached() -> JudgedRun {
         );
         run.findings.push(Finding {
             observed: Some(Quantity::ratio(sync_share)),
-            meaning: "the figure leaves out the time that the storage took to hold the data".into(),
-            advice: "add `-e -c`: the clock then covers the fsync and the close".into(),
+            meaning: "The figure excludes the time the disk needed to store the data.".into(),
+            advice: "Add `-e -c`: the clock then covers the fsync and the close.".into(),
             ..sync_outside(phase, id, &message)
         });
         run.findings.push(cpu_bound(phase, id, on_cpu, "synced or direct writes"));
@@ -535,8 +535,8 @@ pub(crate) fn undecided() -> JudgedRun {
                 None,
                 &["c1", "c2"],
                 [
-                    "51 of 2051 block records were lost",
-                    "What rests on them is open.",
+                    "51 of 2051 block records were lost.",
+                    "Figures that need them cannot be verified.",
                     "Give a larger buffer: --buffer 64M.",
                 ],
             )
@@ -553,8 +553,8 @@ fn limiter(phase: &str) -> Limiter {
         phase: phase.into(),
         kind: Some(LimiterKind::Device),
         sentence:
-            "the device limited it: the threads waited for 91.7 % of their time and the device had a request for \
-                   93.3 % of it, 4 at once on average, each for 5.50 ms"
+            "The device was the limit: the threads waited for 91.7 % of their time, and the device was busy for \
+                   93.3 % of the pass. It had 4 requests in flight on average, 5.50 ms each."
                 .into(),
         figures: vec![Figure { name: "device_busy_ratio".into(), value: Quantity::ratio(0.9333) }],
         facts: vec![FactName::Window, FactName::DeviceBusy],

@@ -83,7 +83,7 @@ fn finding(code: &str, outcome: Outcome, message: &str) -> Finding {
     }
 }
 
-fn sample() -> JudgedSeries {
+pub(crate) fn sample() -> JudgedSeries {
     let argv = ["fio", "--name=a b", "--rw=read"].map(str::to_owned).to_vec();
     let command = activebench_model::command::CommandLine { argv, ..Default::default() };
     let rates = [92e6, 96e6, 100e6, 100e6, 104e6];

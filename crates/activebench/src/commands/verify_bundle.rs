@@ -115,9 +115,9 @@ fn answer(checked: &Checked) -> String {
 fn summary(path: &Path, manifest: &BundleManifest, signature: &SignatureCheck) -> String {
     let result = TestResult::of(manifest.verdict, manifest.exit_code, &manifest.profile);
     let signature = match signature {
-        SignatureCheck::Right(id) => format!("right under the key {id}; states {}", result.as_str()),
+        SignatureCheck::Right(id) => format!("valid (key {id}). Signed result: {}", result.as_str()),
         SignatureCheck::NotChecked => {
-            "there is one, NOT CHECKED: no --key was given, so anybody can have made this bundle".to_owned()
+            "NOT CHECKED: no --key was given, so anybody can have made this bundle".to_owned()
         }
         SignatureCheck::Absent => "none: anybody can have made this bundle".to_owned(),
     };
@@ -130,7 +130,7 @@ fn summary(path: &Path, manifest: &BundleManifest, signature: &SignatureCheck) -
     };
     let same_version = manifest.activebench == env!("CARGO_PKG_VERSION");
     let reports = match same_version {
-        true => "every one is what the evidence gives".to_owned(),
+        true => "all match the evidence".to_owned(),
         false => format!(
             "not compared: activebench {} wrote them, this is {}",
             manifest.activebench,
@@ -143,7 +143,7 @@ fn summary(path: &Path, manifest: &BundleManifest, signature: &SignatureCheck) -
         ("redacted", redacted),
         ("command", manifest.tool.command.join(" ")),
         ("reports", reports),
-        ("verdict", format!("{}, as the bundle claims; judged again from the evidence", verdict(manifest))),
+        ("verdict", format!("{}, judged again from the evidence", verdict(manifest))),
     ];
     lines.iter().map(|(label, text)| format!("{label:<9} {}\n", terminal(text))).collect()
 }
