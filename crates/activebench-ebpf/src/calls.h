@@ -329,7 +329,7 @@ static never_inline int finish_group(struct task_state *state)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns();
 	u64 read_bytes = task->ioac.read_bytes;
-	u64 mean = close_group(state, group_at(state, state->group_place), now, read_bytes - state->read_bytes_at_start);
+	u64 mean = close_group(state, state->group_place, now, read_bytes - state->read_bytes_at_start);
 
 	state->read_bytes_at_start = read_bytes;
 	state->exit_jiffies = bpf_jiffies64();

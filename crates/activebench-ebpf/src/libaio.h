@@ -483,7 +483,7 @@ static never_inline int end_pair(struct task_state *state, struct async_call *ca
 
 	if (!call) {
 		u64 read_bytes = task->ioac.read_bytes;
-		u64 mean = close_group(state, group_at(state, state->batch.count), now,
+		u64 mean = close_group(state, state->batch.count, now,
 				       read_bytes - state->read_bytes_at_start);
 
 		state->read_bytes_at_start = read_bytes;
