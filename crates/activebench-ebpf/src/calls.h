@@ -481,9 +481,14 @@ int sys_exit(u64 *context)
 	/* Past the page cache it may read from storage without a sign of it. */
 	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count &&
 			   (state->op != OP_URING_ENTER || state->request_known);
-	if (writes_output(state, returned) &&
-	    take_output(state->fd, argument(regs, 2, state->narrow), returned, output_kind(state)))
-		state->fast = state->groupable = 0;
+	if (writes_output(state, returned)) {
+		int taken = take_output(state->fd, argument(regs, 2, state->narrow), returned, output_kind(state));
+
+		if (taken == OUTPUT_TAKEN)
+			state->fast = state->groupable = 0;
+		else if (taken == OUTPUT_ENDED)
+			state->output_ended |= output_end(state);
+	}
 	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();

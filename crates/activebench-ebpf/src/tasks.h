@@ -172,6 +172,7 @@ int sched_process_exec(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
+	struct task_state *state;
 	struct task_record *record;
 	u64 now;
 
@@ -179,6 +180,9 @@ int sched_process_exec(u64 *context)
 		return 0;
 	descriptors_changed();
 	forget_output(task->tgid);
+	state = state_of_member(membership);
+	if (state)
+		state->output_ended = 0;
 	now = bpf_ktime_get_ns();
 	send_arguments(task, now);
 	record = begin_task_record(task, TASK_EXECUTED, now);
