@@ -180,7 +180,7 @@ int sched_process_exec(u64 *context)
 		return 0;
 	descriptors_changed();
 	forget_output(task->tgid);
-	state = state_of_member(membership);
+	state = state_of(task);
 	if (state)
 		state->output_ended = 0;
 	now = bpf_ktime_get_ns();
