@@ -97,7 +97,7 @@ static always_inline int goes_untimed(struct task_state *state, struct call_desc
 static always_inline void draw_sample(struct task_state *state, struct call_description *call, struct pt_regs *regs,
 				      u64 now)
 {
-	u32 between = now - state->exit_ns;
+	u64 between = now - state->exit_ns;
 
 	state->stands_for = 1;
 	if ((!follows_fast(state, call, regs) && !follows_pair(state, call, regs)) || between > FAST_NS)
