@@ -1,7 +1,8 @@
-//! `cargo xtask docs`: the detectors' manual pages, from the detectors' own doc comments.
+//! `cargo xtask docs`: the detectors' manual pages, from the detectors' own doc comments, and the page of the tables, from
+//! the declarations of their columns.
 //!
-//! The product writes the pages (`activebench __detector-pages DIR`), including the index. This task copies them to
-//! `docs/detectors/` or compares them. They are never edited by hand.
+//! The product writes the pages (`activebench __detector-pages DIR`, including the index, and `activebench __tables-page`).
+//! This task copies them to `docs/` or compares them. They are never edited by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +23,8 @@ pub(crate) struct Options {
 
 /// The index among the pages.
 const INDEX: &str = "README.md";
+/// The page of the tables.
+const TABLES: &str = "docs/tables.md";
 
 /// Runs the task.
 ///
@@ -48,7 +51,24 @@ pub(crate) fn check(binary: &Path) -> Result<()> {
         bail!("the detectors' pages are stale: {} (hint: cargo xtask docs, then commit)", differences.join(", "));
     }
     println!("the detectors' pages are those that the detectors give");
+    let committed = fs::read(workspace::root().join(TABLES)).with_context(|| format!("cannot read {TABLES}"))?;
+    if committed != tables_page(binary)? {
+        bail!("{TABLES} is stale (hint: cargo xtask docs, then commit)");
+    }
+    println!("{TABLES} lists the columns that are written");
     Ok(())
+}
+
+/// Returns the page of the tables.
+fn tables_page(binary: &Path) -> Result<Vec<u8>> {
+    let output = Command::new(binary)
+        .arg("__tables-page")
+        .output()
+        .with_context(|| format!("cannot start {}", binary.display()))?;
+    if !output.status.success() || output.stdout.is_empty() {
+        bail!("{} __tables-page ended with {}", binary.display(), output.status);
+    }
+    Ok(output.stdout)
 }
 
 fn write(binary: &Path) -> Result<()> {
@@ -69,6 +89,9 @@ fn write(binary: &Path) -> Result<()> {
         println!("removed {}: no detector has this page", path.display());
     }
     println!("{} pages in {}", new.len(), folder.display());
+    let page = workspace::root().join(TABLES);
+    fs::write(&page, tables_page(binary)?).with_context(|| format!("cannot write {}", page.display()))?;
+    println!("wrote {}", page.display());
     Ok(())
 }
 

@@ -25,6 +25,17 @@ pub(crate) struct Tally {
     pub(crate) failures: Vec<(String, Vec<String>)>,
 }
 
+impl Tally {
+    /// Counts a test that failed, and passed when it ran again alone, as passed.
+    pub(crate) fn has_passed(&mut self, name: &str) {
+        let ended = self.by_name.entry(name.to_owned()).or_default();
+        let failed = std::mem::take(&mut ended.failed);
+        ended.passed += failed;
+        self.failed = self.failed.saturating_sub(failed);
+        self.passed += failed;
+    }
+}
+
 /// Number of kept lines of a failed test's output. The reason stands in the first ones.
 const LINES_OF_A_FAILURE: usize = 30;
 

@@ -19,6 +19,13 @@
 //!
 //! `ACTIVEBENCH_BIN` names the binary under test for the end-to-end crate.
 //!
+//! # Tests that others disturbed
+//!
+//! End-to-end tests share a machine with each other, and with guests that take its processors. The few that failed run
+//! once more, each alone ([`MOST_AGAIN`]). One that passes then is counted as passed and listed as
+//! `passed alone: NAME` with the lines of its failure; one that fails again has failed. A test of another crate needs
+//! no machine of its own, and does not run again.
+//!
 //! # What each test costs
 //!
 //! `ACTIVEBENCH_COST_LOG` names a file to which each end-to-end test appends `NAME<tab>SECONDS`: its own time, without
@@ -45,6 +52,8 @@ const BINARY: &str = "ACTIVEBENCH_BIN";
 const COST_LOG: &str = "ACTIVEBENCH_COST_LOG";
 /// Number of listed slowest tests.
 const SLOWEST: usize = 20;
+/// Largest number of failed tests that run again alone. Where more fail, it is not the others that disturb them.
+const MOST_AGAIN: usize = 5;
 /// Number of tests that are started at once.
 const TEST_THREADS: &str = "32";
 /// The crate that the unit tier omits: it needs root, real tools and minutes.
@@ -81,7 +90,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let folder = tempfile::Builder::new().prefix("activebench-test-").tempdir().context("cannot make a folder")?;
     let logs = Logs::create(folder.path())?;
 
-    let (tally, cargo_succeeded) = run_tests(options, binary.as_deref(), &logs)?;
+    let (mut tally, mut cargo_succeeded) = run_tests(&tests_of(options), binary.as_deref(), &logs)?;
+    let disturbed = match options.unit {
+        true => Vec::new(),
+        false => passed_alone(&tally, |name| run_alone(name, binary.as_deref(), &logs))?,
+    };
+    if !disturbed.is_empty() {
+        disturbed.iter().for_each(|name| tally.has_passed(name));
+        cargo_succeeded = tally.failed == 0;
+    }
     let summary = Summary::of(&tally, &read(&logs.skipped)?);
 
     if options.slowest {
@@ -102,7 +119,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         println!("cargo test failed, though no test did: its own messages above say why");
     }
     for (name, lines) in &tally.failures {
-        println!("failed: {name}");
+        let what = if disturbed.contains(name) { "passed alone" } else { "failed" };
+        println!("{what}: {name}");
         lines.iter().for_each(|line| println!("    {line}"));
     }
     println!("{} passed, {} failed, {} skipped", summary.passed, summary.failed, summary.skipped);
@@ -163,17 +181,44 @@ fn prepare(options: &Options) {
     }
 }
 
+/// Returns the arguments of `cargo test` for the whole run.
+fn tests_of(options: &Options) -> Vec<&str> {
+    let mut arguments = vec!["--workspace"];
+    if options.unit {
+        arguments.extend(["--exclude", END_TO_END]);
+    }
+    arguments.extend(options.filter.as_deref());
+    arguments
+}
+
+/// Runs the end-to-end tests of one name, and nothing beside them.
+fn run_alone(name: &str, binary: Option<&Path>, logs: &Logs) -> Result<Tally> {
+    eprintln!("{name} failed beside other tests, and runs again alone");
+    Ok(run_tests(&["--package", END_TO_END, "--", "--exact", name], binary, logs)?.0)
+}
+
+/// Returns the failed tests that pass when they run again. `again` runs the tests of one name.
+fn passed_alone(tally: &Tally, again: impl Fn(&str) -> Result<Tally>) -> Result<Vec<String>> {
+    let mut passed = Vec::new();
+    if tally.died == 0 && tally.failures.len() <= MOST_AGAIN {
+        for (name, _) in &tally.failures {
+            let alone = again(name)?;
+            if alone.passed > 0 && alone.failed == 0 && alone.died == 0 {
+                passed.push(name.clone());
+            }
+        }
+    }
+    Ok(passed)
+}
+
 /// Runs `cargo test` and passes its output on as it arrives.
-fn run_tests(options: &Options, binary: Option<&Path>, logs: &Logs) -> Result<(Tally, bool)> {
+fn run_tests(arguments: &[&str], binary: Option<&Path>, logs: &Logs) -> Result<(Tally, bool)> {
     let mut command = workspace::cargo();
     // Without the documentation, which has no examples to run: looking for them takes half a minute.
-    command.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
-    if options.unit {
-        command.args(["--exclude", END_TO_END]);
-    }
+    command.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]).args(arguments);
     // Most threads wait for their test's turn; the end-to-end crate decides which tests may run beside each other.
     command.env("RUST_TEST_THREADS", TEST_THREADS);
-    command.args(&options.filter).env(SKIP_LOG, &logs.skipped).env(COST_LOG, &logs.costs).stdout(Stdio::piped());
+    command.env(SKIP_LOG, &logs.skipped).env(COST_LOG, &logs.costs).stdout(Stdio::piped());
     if let Some(binary) = binary {
         command.env(BINARY, binary);
     }
@@ -239,6 +284,27 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_failed_tests_run_again_and_count_as_passed_when_they_pass_alone() {
+        let failing = |names: &[&str]| Tally {
+            failures: names.iter().map(|name| ((*name).to_owned(), Vec::new())).collect(),
+            ..tally(&names.iter().map(|name| (*name, 0, 1)).collect::<Vec<_>>(), 0)
+        };
+        let again = |name: &str| Ok(if name == "b" { tally(&[("b", 1, 0)], 0) } else { tally(&[(name, 0, 1)], 0) });
+        let mut run = failing(&["a", "b"]);
+        let passed = passed_alone(&run, again).expect("they run");
+        assert_eq!(passed, ["b"]);
+        passed.iter().for_each(|name| run.has_passed(name));
+        assert_eq!((run.passed, run.failed), (1, 1));
+        assert_eq!(run.by_name["b"], crate::libtest::Ended { passed: 1, failed: 0 });
+
+        // A name that no end-to-end test has.
+        assert!(passed_alone(&failing(&["unit"]), |_| Ok(Tally::default())).expect("they run").is_empty());
+        let died = Tally { died: 1, ..failing(&["b"]) };
+        assert!(passed_alone(&died, again).expect("they run").is_empty());
+        assert!(passed_alone(&failing(&["b"; MOST_AGAIN + 1]), again).expect("they run").is_empty());
+    }
 
     fn tally(tests: &[(&str, u64, u64)], ignored: u64) -> Tally {
         let mut tally = Tally { ignored, ..Tally::default() };

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use activebench_tools::{Packages, Program, bonnie, fio, iozone};
+use activebench_tools::{
+    Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng, sysbench,
+};
 
 /// A program from a package of the operating system.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +29,18 @@ pub(crate) const IOZONE: Tool = Tool::of(iozone::PROGRAM);
 pub(crate) const FIO: Tool = Tool::of(fio::PROGRAM);
 /// bonnie++.
 pub(crate) const BONNIE: Tool = Tool::of(bonnie::PROGRAM);
+/// sysbench.
+pub(crate) const SYSBENCH: Tool = Tool::of(sysbench::PROGRAM);
+/// ioping.
+pub(crate) const IOPING: Tool = Tool::of(ioping::PROGRAM);
+/// hdparm.
+pub(crate) const HDPARM: Tool = Tool::of(hdparm::PROGRAM);
+/// fs_mark.
+pub(crate) const FS_MARK: Tool = Tool::of(fs_mark::PROGRAM);
+/// stress-ng.
+pub(crate) const STRESS_NG: Tool = Tool::of(stress_ng::PROGRAM);
+/// pg_test_fsync.
+pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
 /// Makes ext4.
 pub(crate) const MKFS_EXT4: Tool = Tool { command: "mkfs.ext4", packages: Packages::everywhere("e2fsprogs") };
 /// Makes XFS.
@@ -103,6 +117,12 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &IOZONE,
     &FIO,
     &BONNIE,
+    &SYSBENCH,
+    &IOPING,
+    &HDPARM,
+    &PG_TEST_FSYNC,
+    &FS_MARK,
+    &STRESS_NG,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -115,8 +135,23 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &OPENSSL,
 ];
 /// Tools of the corpus of lies and twins.
-pub(crate) const FOR_TRUTH: &[&Tool] =
-    &[&IOZONE, &FIO, &BONNIE, &MKFS_EXT4, &MKFS_XFS, &MKFS_BTRFS, &LOSETUP, &FUSE2FS, &NUMACTL];
+pub(crate) const FOR_TRUTH: &[&Tool] = &[
+    &IOZONE,
+    &FIO,
+    &BONNIE,
+    &SYSBENCH,
+    &IOPING,
+    &HDPARM,
+    &PG_TEST_FSYNC,
+    &FS_MARK,
+    &STRESS_NG,
+    &MKFS_EXT4,
+    &MKFS_XFS,
+    &MKFS_BTRFS,
+    &LOSETUP,
+    &FUSE2FS,
+    &NUMACTL,
+];
 /// Measured tools, and tools that the product is compared with, in the measurement of the cost of observing.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP, &MKFS_EXT4];
 /// Tools for booting other kernels, and tools that run there.
@@ -130,13 +165,23 @@ pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 const FURTHER_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// Debian's folder of one LLVM version, in which the programs have no suffix.
 const LLVM_FOLDER: &str = "/usr/lib/llvm-14/bin";
+/// Debian's folder of the folders of PostgreSQL's versions.
+const POSTGRESQL_FOLDER: &str = "/usr/lib/postgresql";
 
 impl Tool {
     /// Returns its installed path; `None` when it is not installed.
     pub(crate) fn find(&self) -> Option<PathBuf> {
         find_in(self.command, &search_path(), FURTHER_FOLDERS)
             .or_else(|| find_in(self.command.strip_suffix("-14")?, OsStr::new(""), &[LLVM_FOLDER]))
+            .or_else(|| find_in(self.command, &postgresql_path(), &[]))
     }
+}
+
+/// Returns the folders of the installed versions of PostgreSQL, in the form of `PATH`.
+fn postgresql_path() -> OsString {
+    let versions = std::fs::read_dir(POSTGRESQL_FOLDER).into_iter().flatten();
+    let folders = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+    std::env::join_paths(folders).unwrap_or_default()
 }
 
 /// Returns `PATH`; empty when it is not set, so that only the further folders are searched.

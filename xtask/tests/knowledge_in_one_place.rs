@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Words that name a benchmark's program or package.
-const TOOLS: [&str; 6] = ["bonnie", "bonnie++", "fio", "iozone", "iozone3", "orion"];
+const TOOLS: [&str; 8] = ["bonnie", "bonnie++", "dd", "fio", "iozone", "iozone3", "orion", "sysbench"];
 
 /// Sources that may have such a word, each with the reason.
 const NOT_A_TOOL: [(&str, &str); 1] =

@@ -42,6 +42,8 @@ pub struct Detector {
 pub enum Judge {
     /// An observed run: at least one finding, one per phase or claim where that is its subject.
     Run(fn(&Run<'_>) -> Vec<Finding>),
+    /// The command as a whole, with what it printed itself: once, however many measurements it made.
+    Command(fn(&Run<'_>) -> Vec<Finding>),
     /// The command line alone, before anything ran (`verify --plan`). It does not apply to an observed run: observation
     /// has precedence over options.
     CommandLine(fn(&Run<'_>) -> Vec<Finding>),
@@ -223,13 +225,18 @@ impl Detector {
     pub fn judge_series(&self, series: &Series<'_>) -> Vec<Finding> {
         match self.judge {
             Judge::Series(judge) => judge(series),
-            Judge::Run(_) | Judge::CommandLine(_) => Vec::new(),
+            Judge::Run(_) | Judge::Command(_) | Judge::CommandLine(_) => Vec::new(),
         }
     }
 
     /// Returns `true` if it asks the command line alone.
     pub fn is_of_the_plan(&self) -> bool {
         matches!(self.judge, Judge::CommandLine(_))
+    }
+
+    /// Returns `true` if it judges the command as a whole, not each of its measurements.
+    pub fn is_of_the_command(&self) -> bool {
+        matches!(self.judge, Judge::Command(_))
     }
 
     /// Returns `true` if it compares the runs of a series.

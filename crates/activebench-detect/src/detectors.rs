@@ -45,6 +45,7 @@ pub mod read_write_mix_differs;
 pub mod readahead_served_iops;
 pub mod repeated_offsets;
 pub mod same_offsets_every_run;
+pub mod script_figure_differs;
 pub mod size_below_memory;
 pub mod size_differs;
 pub mod sync_outside_clock;

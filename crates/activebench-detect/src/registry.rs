@@ -18,6 +18,7 @@ pub static DETECTORS: &[&Detector] = &[
     &output_inconsistent::DETECTOR,
     &option_without_effect::DETECTOR,
     &size_differs::DETECTOR,
+    &script_figure_differs::DETECTOR,
     &page_cache_served_reads::DETECTOR,
     &working_set_fits_memory::DETECTOR,
     &warm_start::DETECTOR,

@@ -54,9 +54,15 @@ impl<'a> Run<'a> {
         if self.parsed.tool.is_empty() { "The tool" } else { &self.parsed.tool }
     }
 
-    /// Returns `true` if an adapter knows the tool; without one nothing is claimed.
+    /// Returns `true` if an adapter knows the tool.
     pub fn has_adapter(&self) -> bool {
         !self.parsed.tool.is_empty()
+    }
+
+    /// Returns `true` if something can be claimed: an adapter knows the tool, or numbers of its output were found to be
+    /// about its I/O.
+    pub fn has_claims(&self) -> bool {
+        self.has_adapter() || !self.parsed.claims.is_empty()
     }
 
     /// The claims on a phase, in the order of the output.

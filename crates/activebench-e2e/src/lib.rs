@@ -5,7 +5,7 @@
 //! corpus of planted lies and honest twins is in [`truth`].
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -61,10 +61,20 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Some("needs a kernel with BTF".to_owned());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = search_path();
     let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     let missing: Vec<_> = programs.iter().copied().filter(|program| !is_there(program)).collect();
     (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
+}
+
+/// Returns `PATH`, and behind it folders with tools that it often lacks: Debian has a folder for each version of
+/// PostgreSQL.
+pub fn search_path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let versions = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+    let further = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
+    std::env::join_paths(std::env::split_paths(&path).chain(further).chain(versions)).unwrap_or(path)
 }
 
 /// Returns from the test, counted as skipped, when it cannot run here; otherwise waits for its turn.
@@ -414,9 +424,7 @@ impl Volume {
     pub fn device_number(&self) -> String {
         let name = self.device().and_then(|device| device.strip_prefix("/dev/")).expect("a device");
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
-        let (major, minor) = number.trim().split_once(':').expect("two numbers");
-        let [major, minor] = [major, minor].map(|part| part.parse::<u32>().expect("a number"));
-        (major << 20 | minor).to_string()
+        number.trim().to_owned()
     }
 
     /// Returns a shell command that waits until the device has read this many bytes more, but at most 20 s.
@@ -685,6 +693,7 @@ fn verify_by(mut observer: Command, folder: &Path, run: PathBuf, options: &[&str
         .arg("--")
         .args(command)
         .current_dir(folder)
+        .env("PATH", search_path())
         .output()
         .expect("the binary runs");
     Verified::of(run, output)

@@ -121,6 +121,7 @@ struct io_uring_cqe {
 };
 
 struct linux_binprm {
+	unsigned int secureexec : 1; /* the program gets more rights than its user has */
 	const char *filename;
 };
 

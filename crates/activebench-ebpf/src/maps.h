@@ -45,8 +45,9 @@ u32 callers[THREADS] __attribute__((aligned(64)));
  * may get that of one that has ended. */
 struct stranger strangers[THREADS] __attribute__((aligned(64)));
 
-/* Threads that the tree has had, the first one from its first call on; 0 before. */
-u64 births __attribute__((aligned(64))); /* apart from what every open file changes */
+/* Threads that the tree has had, the first one from its first call on; 0 before. User space changes it, too: when it adds
+ * a thread that runs already, whose stack may be a stranger's. In a map of its own, which it can write. */
+u64 births SEC(".bss.births");
 
 struct {
 	MAP_UINT(type, MAP_ARRAY);
@@ -81,6 +82,7 @@ struct {
 /* Set before loading. */
 const volatile u32 observer_tgid = 0;
 const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call in SAMPLED_CALLS */
+const volatile u32 leave_at_gain = 0; /* a process that executes a program with more rights leaves the tree */
 const volatile u32 look_every_caller_up = 0; /* as where stacks do not name their thread */
 
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
@@ -211,7 +213,9 @@ static always_inline void remember_file(u64 ino, u32 s_dev)
 
 static always_inline struct membership *membership_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct membership *membership = bpf_task_storage_get(&tasks, task, NULL, 0);
+
+	return membership && membership->thread != LEFT_TREE ? membership : NULL;
 }
 
 static always_inline struct task_state *state_of_member(struct membership *membership)

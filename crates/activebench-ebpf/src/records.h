@@ -248,6 +248,7 @@ enum undecoded_path {
 	UNDECODED_X32,     /* calls of the x32 ABI */
 	UNDECODED_REQUESTS, /* requests of io_uring that moved data of a file that was not found */
 	UNDECODED_SKIPPED, /* requests of io_uring that leave no completion entry unless they fail */
+	UNDECODED_GAIN, /* programs with more rights than their user has, which are not watched */
 	UNDECODED_COUNT,
 };
 
@@ -335,9 +336,11 @@ struct async_slot {
 
 enum { ASYNC_SLOTS_LOG2 = 13, ASYNC_SLOTS = 1 << ASYNC_SLOTS_LOG2 };
 
-enum { THREADS_LOG2 = 12, THREADS = 1 << THREADS_LOG2, THREAD_TRIES = 64, NO_THREAD = 0xffffffff };
+enum { THREADS_LOG2 = 12, THREADS = 1 << THREADS_LOG2, THREAD_TRIES = 64, NO_THREAD = 0xffffffff,
+       LEFT_TREE = 0xfffffffe };
 
-/* What a task of the tree carries itself: where its state is, NO_THREAD after its end. */
+/* What a task of the tree carries itself: where its state is, NO_THREAD after its end, LEFT_TREE where it is watched no
+ * more. */
 struct membership {
 	u32 thread;
 };

@@ -167,23 +167,58 @@ static never_inline void send_arguments(struct task_struct *task, u64 now)
 	bpf_loop(MOST_ARGUMENTS, send_argument, &walk, 0);
 }
 
+/* Whether a program gets more rights than its user has. */
+static always_inline int gains_rights(struct linux_binprm *program)
+{
+	u64 value = 0;
+	u64 offset = FIELD_BYTE_OFFSET(program->secureexec);
+
+	switch (FIELD_BYTE_SIZE(program->secureexec)) {
+	case 1: bpf_probe_read_kernel(&value, 1, (char *)program + offset); break;
+	case 2: bpf_probe_read_kernel(&value, 2, (char *)program + offset); break;
+	case 4: bpf_probe_read_kernel(&value, 4, (char *)program + offset); break;
+	default: bpf_probe_read_kernel(&value, 8, (char *)program + offset); break;
+	}
+	value <<= FIELD_LSHIFT(program->secureexec);
+	return (value >> FIELD_RSHIFT(program->secureexec)) != 0;
+}
+
+/* Ends the watch of a process, which has one thread. Its calls up to here are kept. */
+static never_inline int leave_tree(struct membership *membership, struct task_state *state, u64 now)
+{
+	account(state, now);
+	flush_calls(state);
+	state->stack = 0;
+	membership->thread = LEFT_TREE;
+	state->used = 0;
+	count_undecoded(UNDECODED_GAIN, 1);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int sched_process_exec(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
 	struct linux_binprm *program = (void *)context[2];
+	struct membership *membership = membership_of(task);
 	struct task_state *state;
 	struct task_record *record;
 	u64 now;
 
-	if (!membership_of(task))
+	if (!membership)
 		return 0;
 	descriptors_changed();
 	forget_output(task->tgid);
-	state = state_of(task);
+	state = state_of_member(membership);
 	if (state)
 		state->output_ended = 0;
 	now = bpf_ktime_get_ns();
+	if (leave_at_gain && gains_rights(program)) {
+		if (state)
+			leave_tree(membership, state, now);
+		membership->thread = LEFT_TREE;
+		return 0;
+	}
 	send_arguments(task, now);
 	record = begin_task_record(task, TASK_EXECUTED, now);
 	if (!record)

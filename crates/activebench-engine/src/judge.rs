@@ -15,6 +15,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::report::{DetectorPage, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
+use activebench_model::script_figure::ScriptFigure;
 use activebench_model::source::EventSource;
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
@@ -22,10 +23,11 @@ use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::script_figures;
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
-use crate::{allocator, plan, thresholds};
+use crate::{allocator, any_program, plan, thresholds};
 
 /// Everything that is derived before the judgement.
 #[derive(Debug)]
@@ -113,7 +115,7 @@ fn derive_unguarded(
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, outputs.of_command)?;
-    let (parsed, phases, measured) = if manifest.measurements.len() > 1 {
+    let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 && !manifest.choices.without_adapters {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
         manifest.incomplete.extend(several.missing);
@@ -128,9 +130,11 @@ fn derive_unguarded(
         let phases = activebench_tools::phases_of(*adapter, command, &output, &parsed, activity);
         (parsed, phases, Vec::new())
     } else {
-        (Parsed::default(), activebench_facts::evidence_phases(activity), Vec::new())
+        let (parsed, phases) = any_program::read(activity, outputs.of_command, manifest)?;
+        (parsed, phases, Vec::new())
     };
-    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage);
+    parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
+    manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if first_calls == FirstCalls::LetGo {
         folded.let_go_of_first_calls();
     }
@@ -150,6 +154,21 @@ fn derive_unguarded(
     Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines, measured })
 }
 
+/// Traces the numbers that a script printed itself; none for a command that is the tool.
+fn script_figures(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, phases: &[Phase]) -> Vec<ScriptFigure> {
+    let measured = script_figures::Measured {
+        measurements: &manifest.measurements,
+        outputs: outputs.of_measurements,
+        claims: &parsed.claims,
+        phases,
+    };
+    if manifest.measurements.is_empty() || manifest.choices.without_adapters {
+        Vec::new()
+    } else {
+        script_figures::script_figures(outputs.of_command, measured)
+    }
+}
+
 /// Reads the claims of the only tool, and returns the output that has them: that of the command or, where a script kept
 /// it to itself, that of the tool.
 fn parsed_of_one<'a>(
@@ -160,7 +179,8 @@ fn parsed_of_one<'a>(
 ) -> (Parsed, Cow<'a, ToolOutput>) {
     let parse = |output: &ToolOutput| adapter.parse(command, output, manifest.choices.subject);
     let parsed = parse(outputs.of_command);
-    if parsed.claims.is_empty()
+    // Of an everyday program the script may show reports of executions that measured nothing.
+    if (parsed.claims.is_empty() || adapter.is_everyday())
         && let [own] = outputs.of_measurements
     {
         let own = ToolOutput { files: outputs.of_command.files.clone(), ..own.clone() };
@@ -182,6 +202,9 @@ fn tool_of_run(
     activity: &Activity,
     output: &ToolOutput,
 ) -> anyhow::Result<Option<Invocation>> {
+    if manifest.choices.without_adapters {
+        return Ok(None);
+    }
     let stored = match &manifest.executed_tools {
         Some(stored) => stored,
         None => {

@@ -19,6 +19,7 @@ pub mod terminal;
 
 pub mod acceptance;
 mod allocator;
+pub mod any_program;
 pub mod benchmarks;
 pub mod bundle;
 pub mod ceiling;
@@ -45,3 +46,4 @@ pub mod runs_folder;
 pub mod series;
 pub mod thresholds;
 mod tool_files;
+pub mod watched_processes;

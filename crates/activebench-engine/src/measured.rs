@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::FileId;
-use activebench_model::claim::{Parsed, Subject};
+use activebench_model::claim::{Note, Parsed, Subject};
 use activebench_model::event::RecordClass;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
@@ -64,7 +64,9 @@ pub(crate) fn of_several(
         let output = ToolOutput { files, ..printed.clone() };
         let mut parsed = adapter.parse(&measurement.command, &output, subject);
         let mut phases = phases_of(adapter, &measurement.command, &output, &parsed, &own);
-        if parsed.claims.is_empty() {
+        if adapter.is_everyday() && !own.tasks.is_empty() && own.passes.iter().all(|pass| pass.fd > 2) {
+            let_go_of_figures(&mut parsed, &mut phases);
+        } else if parsed.claims.is_empty() {
             several.missing.push(format!(
                 "measurement {} ({}) printed no figure that was read",
                 measurement.number, measurement.tool
@@ -77,6 +79,19 @@ pub(crate) fn of_several(
         several.measured.push(Measured { place, parsed, phases: begin..several.phases.len() });
     }
     Ok(several)
+}
+
+/// Lets go of the figures of an everyday program that moved data between pipes and devices without storage, such as the
+/// first one of a pipeline: they are about no storage, and those of the last one are judged.
+fn let_go_of_figures(parsed: &mut Parsed, phases: &mut Vec<Phase>) {
+    let message = "neither its input nor its output is a file or a block device: its figures are not judged";
+    if let Some(claim) = parsed.claims.first() {
+        parsed.notes.push(Note { source: claim.source.clone(), message: message.to_owned() });
+    }
+    parsed.claims.clear();
+    parsed.restated.clear();
+    parsed.contradictions.clear();
+    phases.clear();
 }
 
 /// Returns the files that a measurement reads or wrote. A file of results that several of them wrote holds those of the
@@ -197,6 +212,7 @@ fn add(all: &mut Parsed, own: &Parsed, is_first: bool) {
             errors: Vec::new(),
             restated: Vec::new(),
             contradictions: Vec::new(),
+            script_figures: Vec::new(),
             ..own.clone()
         };
     } else {

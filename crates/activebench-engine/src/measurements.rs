@@ -7,20 +7,22 @@ use activebench_model::activity::{Exec, Task};
 use activebench_model::command::CommandLine;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolOutput;
-use activebench_probe::Printed;
-use activebench_tools::{adapter_for_program, execution};
+use activebench_probe::{Printed, Stream};
+use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::{adapter_by_name, adapter_for_program};
 
 /// Maximum number of measurements that are judged each on its own.
 const MOST: usize = 1000;
 
 /// Finds the measurements of a command, each with what it printed. None where the command is a tool itself, and where it
-/// started more than [`MOST`].
+/// started more than [`MOST`]. `shown` is what the command printed.
 pub(crate) fn of_run(
     command: &CommandLine,
     tasks: &[Task],
     execs: &[Exec],
     links: &BTreeMap<String, String>,
     printed: &Printed,
+    shown: &ToolOutput,
 ) -> Vec<(Measurement, ToolOutput)> {
     if adapter_for_program(command.program()).is_some() {
         return Vec::new();
@@ -45,18 +47,43 @@ pub(crate) fn of_run(
         let inner: BTreeSet<u32> =
             kept.iter().filter(|other| outer(&kept[place], other)).flat_map(|other| other.tgids.clone()).collect();
         kept[place].tgids.retain(|tgid| !inner.contains(tgid));
-        kept[place].number = place as u32 + 1;
     }
     let with_output = |mut measurement: Measurement| {
         let until_ns = measurement.ended_ns.unwrap_or(u64::MAX);
         let stream = |fd| {
             printed.stream(fd, measurement.started_ns, until_ns, |tgid| measurement.tgids.binary_search(&tgid).is_ok())
         };
-        let (stdout, stderr) = (stream(1), stream(2));
+        // Nothing that a tool wrote to its files is kept.
+        let is_data = adapter_by_name(&measurement.tool).is_some_and(|adapter| adapter.writes_data_to_stdout());
+        let (stdout, stderr) = (if is_data { Stream::default() } else { stream(1) }, stream(2));
         measurement.missing_output_bytes = stdout.missing_bytes + stderr.missing_bytes;
         (measurement, ToolOutput { stdout: stdout.text, stderr: stderr.text, files: Vec::new() })
     };
-    kept.into_iter().map(with_output).collect()
+    let is_shown = |(measurement, output): &(Measurement, ToolOutput)| {
+        let adapter = adapter_by_name(&measurement.tool);
+        adapter.is_none_or(|adapter| execution::is_shown(adapter, &measurement.command, output, shown))
+    };
+    let mut measured: Vec<(Measurement, ToolOutput)> = kept.into_iter().map(with_output).filter(is_shown).collect();
+    measured.iter_mut().zip(1..).for_each(|((measurement, _), number)| measurement.number = number);
+    measured
+}
+
+/// Returns the tools that a command executed, without everyday programs that measured nothing. `measured` are its
+/// measurements.
+pub(crate) fn without_helpers(
+    command: &CommandLine,
+    executed: Executed,
+    measured: &[(Measurement, ToolOutput)],
+) -> Executed {
+    let is_everyday = |name: &str| adapter_by_name(name).is_some_and(|adapter| adapter.is_everyday());
+    let is_itself = adapter_for_program(command.program()).is_some();
+    if is_itself || !executed.measuring.iter().any(|name| is_everyday(name)) {
+        return executed;
+    }
+    let measurements = || measured.iter().map(|(measurement, _)| measurement);
+    let tools = measurements().filter_map(|one| Some((adapter_by_name(&one.tool)?, one.command.clone())));
+    let tools: Vec<Invocation> = tools.collect();
+    Executed { measuring: tools.iter().map(|(adapter, _)| adapter.name()).collect(), tool: tools.into_iter().next() }
 }
 
 /// The processes of a run.
@@ -143,7 +170,7 @@ mod tests {
 
     fn found(tasks: &[Task], execs: &[Exec]) -> Vec<Found> {
         let command = CommandLine { argv: vec!["./run.sh".to_owned()], cwd: "/".to_owned() };
-        let all = of_run(&command, tasks, execs, &BTreeMap::new(), &Printed::default());
+        let all = of_run(&command, tasks, execs, &BTreeMap::new(), &Printed::default(), &ToolOutput::default());
         let row = |(one, _): (Measurement, ToolOutput)| (one.number, one.tool, one.tgids, one.started_ns, one.ended_ns);
         all.into_iter().map(row).collect()
     }
@@ -182,10 +209,26 @@ mod tests {
     }
 
     #[test]
+    fn a_dd_that_helps_is_not_a_measurement() {
+        let tasks = [task(1, 0, 0, Some(100)), task(2, 1, 10, Some(40)), task(3, 1, 50, Some(90))];
+        let prepared = exec(11, 2, "/bin/dd if=/dev/zero of=x bs=1M count=64");
+        let execs = [prepared.clone(), exec(51, 3, "/usr/bin/fio --name=a --size=1m")];
+        assert_eq!(found(&tasks, &execs), [(1, "fio".to_owned(), vec![3], 51, Some(90))]);
+        // Nobody saw its figure, and no other tool measured.
+        assert_eq!(found(&tasks, std::slice::from_ref(&prepared)), []);
+        let command = CommandLine { argv: vec!["./run.sh".to_owned()], cwd: "/".to_owned() };
+        let executed = execution::executed(&command, &[prepared], &BTreeMap::new(), &ToolOutput::default());
+        assert!(executed.tool.is_some());
+        let executed = without_helpers(&command, executed, &[]);
+        assert!(executed.tool.is_none() && executed.measuring.is_empty());
+    }
+
+    #[test]
     fn a_command_that_is_a_tool_has_no_measurements_below_it() {
         let command = CommandLine { argv: vec!["fio".to_owned(), "a.fio".to_owned()], cwd: "/".to_owned() };
         let execs = [exec(1, 1, "fio a.fio")];
         let tasks = [task(1, 0, 0, Some(9))];
-        assert!(of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default()).is_empty());
+        let shown = ToolOutput::default();
+        assert!(of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default(), &shown).is_empty());
     }
 }

@@ -47,8 +47,9 @@ pub(crate) fn named(command: &CommandLine) -> Named {
     let folders = folders(Path::new(&command.cwd), everything());
     let mut unknown = Vec::new();
     named.all = devices(&folders, everything(), &mut unknown);
-    for ((_, own), work) in tools.iter().zip(&works).filter(|(_, work)| work.writes) {
-        let texts = own.argv.iter().chain(&work.texts).map(String::as_str);
+    for ((adapter, own), work) in tools.iter().zip(&works).filter(|(_, work)| work.writes) {
+        let words = own.argv.iter().filter(|word| !adapter.is_input(word));
+        let texts = words.chain(&work.texts).map(String::as_str);
         named.written.extend(devices(&folders, texts, &mut named.untold));
     }
     named.untold.sort();
@@ -231,7 +232,8 @@ mod tests {
             (&["fio", "--name=a", "--rw=read"][..], true),
             (&["fio", "--name=a", "--filename=$DISK"], false),
             (&["sh", "-c", "fio --name=a"], false),
-            (&["dd", "if=/dev/zero"], false),
+            (&["dd", "if=/dev/zero", "of=a"], true),
+            (&["cp", "a", "b"], false),
         ] {
             assert_eq!(named(&command("/", words)).whole, whole, "{words:?}");
         }

@@ -118,6 +118,20 @@ pub fn target_is_possible(target: &str, command: &CommandLine) -> Result<(), Str
     goal.impossible(&phases, adapter.name(), adapter.metrics()).map_or(Ok(()), Err)
 }
 
+/// Refuses statements on the numbers of an output that an adapter reads.
+///
+/// # Errors
+/// If an adapter knows the tool of the command.
+pub fn output_has_no_reader(command: &CommandLine) -> Result<(), String> {
+    match execution::named_tool(command) {
+        None => Ok(()),
+        Some((adapter, _)) => {
+            let tool = adapter.name();
+            Err(format!("activebench reads the output of {tool} itself (hint: leave `--claim` out)"))
+        }
+    }
+}
+
 /// Returns the files that the tool would read its work from, as far as the command line names them, and why others were
 /// not read.
 pub(crate) fn input_files(adapter: &dyn Adapter, command: &CommandLine) -> (Vec<ToolFile>, Vec<String>) {
@@ -149,6 +163,7 @@ fn manifest(choices: Choices, command: CommandLine, roots: &Roots) -> Manifest {
         coverage: Coverage::default(),
         incomplete: Vec::new(),
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

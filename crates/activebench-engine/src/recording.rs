@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
+use activebench_model::ceiling::Ceilings;
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::OtherTracer;
 use activebench_model::host::Host;
@@ -19,12 +20,15 @@ use activebench_model::report::JudgedRun;
 use activebench_model::run::{ChildEnd, Choices, Clocks, FORMAT, Manifest, StopReason};
 use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::units::significant;
+use activebench_model::watch::{Watch, WatchTarget};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
 use activebench_record::{KEPT_PAYLOAD, RecordError, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_report::escape::terminal;
 use activebench_runner::{
-    CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals, with_roots_files,
+    CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals, WatchOptions, Watched, Watching,
+    with_roots_files,
 };
+use activebench_tools::execution::Executed;
 use anyhow::{Context, anyhow};
 use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -220,11 +224,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     let mut writer = RunWriter::create_with(directory, &Draft::of(&run, &added)).or_exit(ExitCode::Usage)?;
 
     let child_output = observing.child_output;
-    let shown = match (observing.quiet, observing.live) {
-        (true, _) => Shown::Nothing,
-        (false, true) => Shown::Screen,
-        (false, false) => Shown::Line,
-    };
+    let shown = Shown::of(observing);
     let mut terminal = Terminal::new(child_output, shown, expected(command));
     if !added.is_empty() {
         terminal.filter(adapter.and_then(|adapter| adapter.output_filter(command)));
@@ -233,7 +233,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
         activebench_runner::Hooks::notice(
             &mut terminal,
             &format!(
-                "no adapter for {}: unless it starts a known benchmark, its I/O is observed and reported, but there are no claims to check",
+                "no adapter for {}: unless it starts a known benchmark, the numbers of its output that agree with its I/O are its claims",
                 command.program()
             ),
         );
@@ -254,17 +254,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             ChildOutput::Stderr => false,
         },
         stderr_is_terminal: std::io::stderr().is_terminal(),
-        probe: ProbeOptions {
-            ring_bytes: observing.ring_bytes,
-            time_every_call: observing.time_every_call,
-            look_every_caller_up: observing.look_every_caller_up,
-            sample_hz: observing.sample_hz,
-            payload: observing.payload,
-            live_details: shown == Shown::Screen,
-            salvage: salvage_of(directory),
-            overlays: survey.overlays(),
-            log: log_options(observing.events_limit_bytes, &mut survey, directory),
-        },
+        probe: probe_options(observing, shown, &mut survey, directory),
     };
     // Listed before our programs are attached, which would otherwise be among them.
     let other_tracers = recorder.observer.other_tracers();
@@ -278,7 +268,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             if let Err(error) = std::fs::remove_dir_all(directory) {
                 say!("cannot remove the empty {}: {error}", directory.display());
             }
-            return Err(no_run(error));
+            return Err(no_observation(error, "no observation, so nothing was run"));
         }
     };
 
@@ -309,11 +299,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     };
     manifest.coverage.linked_programs = links;
     judge::store(&mut manifest, files.executed);
-    manifest.ceilings = match &observing.ceiling {
-        CeilingChoice::Omitted => None,
-        CeilingChoice::Kept => Some(ceiling::store::for_run(&manifest.host, None)),
-        CeilingChoice::File(file) => Some(ceiling::store::for_run(&manifest.host, Some(file))),
-    };
+    manifest.ceilings = ceilings(observing, &manifest);
     // The benchmark can take the folder away from us.
     let manifest = writer.finish(manifest).or_exit(ExitCode::Usage)?;
     // The record is there: an observer that is gone by now does not matter.
@@ -376,6 +362,9 @@ struct Draft {
     added_arguments: Vec<String>,
     choices: Choices,
     started_unix_s: i64,
+    /// What is watched; `None` for a command that was started.
+    #[serde(default)]
+    watch: Option<WatchTarget>,
 }
 
 impl Draft {
@@ -385,7 +374,107 @@ impl Draft {
             added_arguments: added_arguments.to_vec(),
             choices: run.choices.clone(),
             started_unix_s: OffsetDateTime::now_utc().unix_timestamp(),
+            watch: None,
         }
+    }
+}
+
+/// A watch to record.
+#[derive(Debug)]
+pub struct WatchToRecord<'a> {
+    /// How it is observed.
+    pub observing: &'a Observing,
+    /// The name of what is watched.
+    pub target: WatchTarget,
+    /// Its processes.
+    pub watched: Watched,
+    /// The command line of the watched process.
+    pub command: &'a CommandLine,
+    /// Time after which the watch ends; `None`: when what is watched ends.
+    pub duration: Option<Duration>,
+    /// How it is judged.
+    pub choices: &'a Choices,
+    /// The run directory: new.
+    pub directory: &'a Path,
+}
+
+/// Watches processes that run already, and writes the run directory. Whatever ends the watch, the record is complete.
+///
+/// No output of theirs is read, so there are no claims. Claims from elsewhere, such as a file that a process writes, join
+/// here: as an output of the record, to be parsed in `judge::derive`.
+///
+/// # Errors
+/// Returns an error if nothing was recorded: nothing may be watched, or the directory could not be written.
+pub fn keep_watch(watch: WatchToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failure> {
+    let WatchToRecord { observing, target, watched, command, duration, choices, directory } = watch;
+    allocator::give_back();
+    let draft = Draft {
+        command: command.clone(),
+        added_arguments: Vec::new(),
+        choices: choices.clone(),
+        started_unix_s: OffsetDateTime::now_utc().unix_timestamp(),
+        watch: Some(target.clone()),
+    };
+    let mut writer = RunWriter::create_with(directory, &draft).or_exit(ExitCode::Usage)?;
+    let shown = Shown::of(observing);
+    let mut terminal = Terminal::new(observing.child_output, shown, Expected::default());
+    let mut survey = Survey::of(&Roots::default(), Process::Own);
+    let probe = probe_options(observing, shown, &mut survey, directory);
+    // Listed before our programs are attached, which would otherwise be among them.
+    let other_tracers = recorder.observer.other_tracers();
+    let Recorder { observer, signals, runtime } = recorder;
+    let options = WatchOptions { watched, duration, probe };
+    let watching = runtime.block_on(activebench_runner::watch(options, observer, signals, &mut terminal));
+    terminal.finish();
+    let Watching { mut outcome, watch } = match watching {
+        Ok(watching) => watching,
+        Err(error) => {
+            // Nothing was gathered: the folder holds only a placeholder.
+            if let Err(error) = std::fs::remove_dir_all(directory) {
+                say!("cannot remove the empty {}: {error}", directory.display());
+            }
+            return Err(no_observation(error, "no observation, so nothing was watched"));
+        }
+    };
+    let mut incomplete = gathered(&mut writer, &outcome);
+    let (host, unread) = observed_host(&mut outcome, command, other_tracers);
+    incomplete.extend(unread);
+    let mut manifest = Manifest {
+        watch: Some(Watch { target, ..watch }),
+        ..manifest(choices.clone(), command.clone(), outcome, host, incomplete)
+    };
+    judge::store(&mut manifest, Executed::default());
+    manifest.ceilings = ceilings(observing, &manifest);
+    let manifest = writer.finish(manifest).or_exit(ExitCode::Usage)?;
+    // The record is there: an observer that is gone by now does not matter.
+    let _ = recorder.observer.kept();
+    let reader = RunReader::open(directory).or_exit(ExitCode::Usage)?;
+    let (timelines, quiet) = (observing.timelines, observing.quiet);
+    Ok(Kept { directory: directory.to_owned(), reader, manifest, timelines, interrupted: false, quiet })
+}
+
+/// Returns how processes are observed.
+fn probe_options(observing: &Observing, shown: Shown, survey: &mut Survey, directory: &Path) -> ProbeOptions {
+    ProbeOptions {
+        ring_bytes: observing.ring_bytes,
+        time_every_call: observing.time_every_call,
+        look_every_caller_up: observing.look_every_caller_up,
+        sample_hz: observing.sample_hz,
+        payload: observing.payload,
+        live_details: shown == Shown::Screen,
+        salvage: salvage_of(directory),
+        overlays: survey.overlays(),
+        log: log_options(observing.events_limit_bytes, survey, directory),
+        watches: false,
+    }
+}
+
+/// Returns the ceilings that are stored with a run.
+fn ceilings(observing: &Observing, manifest: &Manifest) -> Option<Ceilings> {
+    match &observing.ceiling {
+        CeilingChoice::Omitted => None,
+        CeilingChoice::Kept => Some(ceiling::store::for_run(&manifest.host, None)),
+        CeilingChoice::File(file) => Some(ceiling::store::for_run(&manifest.host, Some(file))),
     }
 }
 
@@ -452,13 +541,17 @@ fn complete_killed(
     });
     observation.coverage.overhead.run_ns = ended_ns - started_ns;
     let (mut writer, draft) = RunWriter::resume::<Draft>(directory)?;
-    let Draft { command, added_arguments, choices, started_unix_s } = draft;
-    let why = match span {
-        Some(_) => "activebench was killed, and the benchmark with it; what the benchmark printed is lost",
-        None => "activebench was killed; no process of the benchmark was recorded",
+    let Draft { command, added_arguments, choices, started_unix_s, watch } = draft;
+    let why = match (span, &watch) {
+        (Some(_), Some(_)) => "activebench was killed; what it watched goes on",
+        (Some(_), None) => "activebench was killed, and the benchmark with it; what the benchmark printed is lost",
+        (None, _) => "activebench was killed; no process of the benchmark was recorded",
     };
+    let known = observation.take_watch().unwrap_or_default();
+    let watch = watch.map(|target| Watch { target, ..known });
+    let stopped_by_us = watch.is_none().then_some(StopReason::Terminated);
     let mut outcome = Outcome {
-        child: ChildEnd { stopped_by_us: Some(StopReason::Terminated), ..ChildEnd::default() },
+        child: ChildEnd { stopped_by_us, ..ChildEnd::default() },
         output: CapturedOutput::default(),
         clocks: Clocks { started_unix_s, started_ns, ended_ns },
         observation,
@@ -473,7 +566,11 @@ fn complete_killed(
     incomplete.extend(unread);
     // Nobody read the host while the tool ran.
     host.readings = None;
-    writer.finish(Manifest { added_arguments, ..manifest(choices, command, outcome, host, incomplete) })?;
+    let mut manifest = Manifest { added_arguments, watch, ..manifest(choices, command, outcome, host, incomplete) };
+    if manifest.watch.is_some() {
+        judge::store(&mut manifest, Executed::default());
+    }
+    writer.finish(manifest)?;
     Ok(())
 }
 
@@ -557,7 +654,10 @@ pub fn take_users_files(user: Option<&str>) -> Result<(), Failure> {
     identity.take_files().with_context(|| format!("cannot take the files of {name}")).or_exit(ExitCode::Bug)
 }
 
-fn no_run(error: RunError) -> Failure {
+fn no_observation(error: RunError, so: &'static str) -> Failure {
+    if let RunError::Probe(ProbeError::NotWatched(_)) = error {
+        return Failure::new(ExitCode::Usage, error);
+    }
     let code = match &error {
         RunError::Probe(_) => ExitCode::CannotObserve,
         RunError::System { .. } => ExitCode::Bug,
@@ -568,7 +668,7 @@ fn no_run(error: RunError) -> Failure {
     for gap in gaps.iter().filter(|gap| gap.blocks_bpf) {
         error = error.context(doctor::gap_text(gap, &program));
     }
-    Failure::new(code, error.context("no observation, so nothing was run"))
+    Failure::new(code, error.context(so))
 }
 
 /// Writes what was gathered; returns why it is not complete. The writer itself adds to the manifest what it cannot
@@ -645,6 +745,7 @@ fn manifest(choices: Choices, command: CommandLine, outcome: Outcome, host: Host
         coverage,
         incomplete,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: BTreeMap::new(),
     }

@@ -15,6 +15,7 @@ use console::Term;
 use self::cursor::{Cursor, Place};
 pub(crate) use self::progress::Expected;
 use self::progress::{Seen, Span};
+use crate::recording::Observing;
 
 /// Says something to the user on standard error. A closed terminal or pipe is no reason to end: the run goes on, and what
 /// it finds is in the run directory.
@@ -50,6 +51,17 @@ pub enum Shown {
     Line,
     /// On a terminal a small screen, once a second; elsewhere a line per second.
     Screen,
+}
+
+impl Shown {
+    /// Returns what is shown of a run that is observed so.
+    pub fn of(observing: &Observing) -> Self {
+        match (observing.quiet, observing.live) {
+            (true, _) => Shown::Nothing,
+            (false, true) => Shown::Screen,
+            (false, false) => Shown::Line,
+        }
+    }
 }
 
 /// Interval of the lines that a log without a terminal gets.

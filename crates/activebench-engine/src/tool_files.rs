@@ -48,8 +48,9 @@ pub(crate) fn kept(command: &CommandLine, observation: &Observation, output: &Ca
     let tasks = observation.tasks().flatten().flatten();
     let (tasks, execs) = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
-    files.executed = execution::executed(command, &execs, &files.links, &printed);
-    files.measured = measurements::of_run(command, &tasks, &execs, &files.links, observation.printed());
+    let executed = execution::executed(command, &execs, &files.links, &printed);
+    files.measured = measurements::of_run(command, &tasks, &execs, &files.links, observation.printed(), &printed);
+    files.executed = measurements::without_helpers(command, executed, &files.measured);
     let tools = tools(command, &execs, &files.links);
     // A damaged part of the record is reported where the record is written.
     let opened: BTreeSet<String> = observation

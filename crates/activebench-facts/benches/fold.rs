@@ -61,6 +61,7 @@ fn manifest() -> Manifest {
         incomplete: Vec::new(),
         ceilings: None,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

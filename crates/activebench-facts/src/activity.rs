@@ -29,10 +29,12 @@ use activebench_model::activity::{
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
 
+use crate::facts::blind_mappings;
 use crate::undecoded_io::Undecoded;
 use activebench_model::coverage::{BlindPath, Coverage};
 use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
+use activebench_model::watch::Watch;
 pub(crate) use dividing_syncs::BriefSync;
 use dividing_syncs::DividingSyncs;
 pub(crate) use tasks::Stub;
@@ -72,12 +74,15 @@ impl Folded {
         }
     }
 
-    /// Counts the calls that lead into I/O which is not decoded, by name of the path. Unused paths are left out.
+    /// Counts the calls that lead into I/O which is not decoded, by name of the path. Unused paths are left out. In a watch
+    /// mappings of before are such a path, too.
     ///
     /// A mapping counts where it can carry a benchmark's data: on a file that the tree opened for writing or that a
     /// phase names. Neither is true of mapped programs and libraries.
-    pub fn blind_paths(&self, phases: &[Phase], coverage: &Coverage) -> Vec<BlindPath> {
-        self.undecoded.paths(&self.activity, phases, coverage)
+    pub fn blind_paths(&self, phases: &[Phase], coverage: &Coverage, watch: Option<&Watch>) -> Vec<BlindPath> {
+        let mut paths = self.undecoded.paths(&self.activity, phases, coverage);
+        paths.extend(watch.and_then(|watch| blind_mappings(watch, phases)));
+        paths
     }
 }
 

@@ -18,7 +18,7 @@ const MOST_FILES: usize = 100;
 /// of many files, only the hundred that moved the most.
 ///
 /// Its clock is first call to last call of that direction in each pass, which the tool may not
-/// have timed. So these phases only show facts; no claim is judged by them.
+/// have timed. So these phases only show facts; no claim is judged by them: see [`crate::ObservedPasses`].
 pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::new();
@@ -30,7 +30,7 @@ pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
         .filter(|file| shown.contains(&file.id))
         .filter_map(|file| Some((file.id, file.names.first()?.as_str())))
         .collect();
-    let global_syncs: Vec<CallSpan> = activity.global_syncs.iter().filter(|span| span.returned == 0).copied().collect();
+    let global_syncs = successful(activity);
     for pass in activity.passes.iter().filter(|pass| shown.contains(&pass.file)) {
         for (kind, direction) in [(StepKind::Read, Direction::Read), (StepKind::Write, Direction::Write)] {
             let Some(part) = part_of(&global_syncs, pass, kind) else { continue };
@@ -93,13 +93,21 @@ fn sync_after(global_syncs: &[CallSpan], pass: &Pass, end_ns: u64) -> Option<Cal
     own.chain(global.copied()).min_by_key(|span| span.start_ns)
 }
 
-fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
-    let word = if direction == Direction::Write { "write" } else { "read" };
+/// Returns the syncs of all files that succeeded.
+pub(crate) fn successful(activity: &Activity) -> Vec<CallSpan> {
+    activity.global_syncs.iter().filter(|span| span.returned == 0).copied().collect()
+}
+
+/// Returns the part of an identifier that names a file. The tool chose the name: only plain characters become part of
+/// it.
+pub(crate) fn identifier(name: &str) -> String {
     let base = name.rsplit('/').next().unwrap_or(name);
-    // The tool chose the name: only plain characters become part of an identifier.
-    let plain: String =
-        base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
-    let stem = format!("{word}-{plain}");
+    base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
+}
+
+pub(crate) fn phase_of(name: &str, direction: Direction, ids: &mut HashMap<String, u32>) -> Phase {
+    let word = if direction == Direction::Write { "write" } else { "read" };
+    let stem = format!("{word}-{}", identifier(name));
     let uses = ids.entry(stem.clone()).or_default();
     *uses += 1;
     let id = if *uses == 1 { stem } else { format!("{stem}-{uses}") };

@@ -55,6 +55,7 @@ mod tally;
 mod task_rates;
 mod thread_time;
 mod timeline;
+mod watched;
 mod windows;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -80,6 +81,7 @@ use syncs::SyncLog;
 use tally::Tally;
 pub use thread_time::profile_phases;
 pub use timeline::timelines;
+pub(crate) use watched::blind_mappings;
 
 /// Gaps of the observation, for each tier of the observation.
 struct Gaps {
@@ -224,7 +226,10 @@ pub fn resolve_phases(
     }
     payload::add(source, manifest, &mut parts, &mut phases)?;
     host_counters::add(manifest, activity, &mut phases);
-    let of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    if let Some(watch) = &manifest.watch {
+        watched::limit(watch, &mut phases, &mut of_run);
+    }
     Ok((phases, of_run))
 }
 

@@ -8,6 +8,7 @@
 //! * [`profile_phases`] adds how the threads spent their time, and in which functions.
 //! * [`timelines`] computes the time series of each phase, for charts.
 //! * [`evidence_phases`] creates phases for a tool that no adapter knows.
+//! * [`ObservedPasses`] finds the passes of such a tool that a printed number can be about.
 //! * [`BlockHits`] counts how often each block of a file was hit.
 //! * [`hits_by_file`] does so for a whole run, only from the places of its calls.
 //! * [`Folded::blind_paths`] counts the I/O that was done and is not decoded.
@@ -20,8 +21,10 @@ mod activity;
 mod address_map;
 mod evidence;
 mod facts;
+mod observed_passes;
 mod undecoded_io;
 
 pub use activity::{Folded, executions, fold_activity};
 pub use evidence::evidence_phases;
 pub use facts::{BlockHits, HitDistribution, Index, hits_by_file, profile_phases, resolve_phases, timelines};
+pub use observed_passes::ObservedPasses;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::script_figure::ScriptFigure;
 use crate::units::{Quantity, Unit};
 
 /// One number that the tool printed about a phase.
@@ -292,6 +293,66 @@ pub struct Parsed {
     /// Other places where the output contradicts itself.
     #[serde(default)]
     pub contradictions: Vec<Contradiction>,
+    /// Numbers that a script printed itself, beside the output of the tools that it ran; in the order of the output.
+    #[serde(default)]
+    pub script_figures: Vec<ScriptFigure>,
+    /// Numbers of a program that no adapter knows for which no pass was found.
+    #[serde(default, skip_serializing_if = "Unmatched::is_empty")]
+    pub unmatched: Unmatched,
+}
+
+/// Numbers with units that could not be verified, because it is not known which I/O they are about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unmatched {
+    /// The numbers, in the order of the output.
+    pub numbers: Vec<UnmatchedNumber>,
+    /// Earlier ones that are not kept.
+    pub left_out: u64,
+}
+
+impl Unmatched {
+    /// Returns `true` if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.left_out == 0
+    }
+
+    /// Returns the number of rates, and of numbers that the user named, among them.
+    pub fn rates(&self) -> usize {
+        self.numbers.iter().filter(|number| number.is_rate || number.is_stated).count()
+    }
+}
+
+/// A number that could not be verified.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnmatchedNumber {
+    /// The number as printed.
+    pub printed: Printed,
+    /// True for a throughput, an operation rate or a time per operation.
+    pub is_rate: bool,
+    /// True if the user said what it means (`--claim`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_stated: bool,
+    /// Why it could not be verified, as a lower-case fragment.
+    pub reason: String,
+    /// The pass whose figure is nearest; `None` where no pass has such a figure.
+    pub nearest: Option<NearestPass>,
+    /// Its line in the output.
+    pub source: SourceLine,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// The pass whose figure is nearest to a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NearestPass {
+    /// Its name: `write of data.bin`.
+    pub pass: String,
+    /// Its figure.
+    pub observed: Quantity,
+    /// Printed / observed - 1.
+    pub excess: f64,
 }
 
 /// A figure that the output states a second time, in other words or in another place.

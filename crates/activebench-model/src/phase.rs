@@ -25,6 +25,10 @@ pub struct Phase {
     /// Device activity cannot be separated in this way.
     #[serde(default)]
     pub call_bytes: Option<u64>,
+    /// Bytes of most calls, where the tool divides one operation of `block_bytes` into several calls by design. `None`
+    /// where an operation is one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divided_into_bytes: Option<u64>,
     /// Bytes to be moved according to the command, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
     /// Bytes that the command names as the size of the pass without promising that all of them move this way. A time
@@ -50,6 +54,10 @@ pub struct Phase {
     /// How it submits requests to the kernel, according to the command.
     #[serde(default)]
     pub submission: Submission,
+    /// Time that the tool takes out of its clock, measured from its calls: hdparm's `-T` subtracts the cost of its own
+    /// calls. Rates are divided by the window without it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub excluded_ns: u64,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
     /// The mix of reads and writes that the command promises; `None` without such a promise. Where a tool prints
@@ -99,6 +107,10 @@ pub struct Phase {
     pub facts: Facts,
 }
 
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
 fn once() -> u32 {
     1
 }
@@ -133,6 +145,7 @@ impl Phase {
             pattern: Pattern::Unknown,
             block_bytes: None,
             call_bytes: None,
+            divided_into_bytes: None,
             requested_bytes: None,
             size_bytes: None,
             region_bytes: None,
@@ -141,6 +154,7 @@ impl Phase {
             clock: String::new(),
             rate_clock: RateClock::default(),
             submission: Submission::Unknown,
+            excluded_ns: 0,
             promises: Vec::new(),
             mix: None,
             own_limits: Vec::new(),

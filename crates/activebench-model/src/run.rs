@@ -13,9 +13,11 @@ use crate::coverage::Coverage;
 use crate::host::Host;
 use crate::measurement::Measurement;
 use crate::preparation::Preparation;
+use crate::watch::Watch;
 
-/// Version of the run directory. A program that reads a higher one refuses it and names the version.
-pub const FORMAT: u32 = 1;
+/// Version of the run directory. A program that reads a higher one refuses it and names the version. Since version 2 the
+/// tables of events have words where version 1 has codes; version 1 is read, too.
+pub const FORMAT: u32 = 2;
 
 /// `run.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +63,9 @@ pub struct Manifest {
     /// Preparation of the device before the run; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
+    /// The watch, for processes that ran before activebench observed them; `None` for a command that it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
     /// Replaced words in this copy of the record; `None` for the record itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,
@@ -114,6 +119,12 @@ pub struct Choices {
     /// `--target`: the required figure, as given: `>= 200 MB/s`.
     #[serde(default)]
     pub target: Option<String>,
+    /// `--claim`: what numbers of the output mean, as given: `write=(\\d+) MB/s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
+    /// True if no adapter reads the output, as if none knew the tool: for tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_adapters: bool,
     /// The acceptance file that it is recorded for; `None` for a run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance: Option<AcceptanceMark>,

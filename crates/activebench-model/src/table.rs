@@ -7,11 +7,31 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-/// One column. Its name includes the unit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+/// Description of a column. The same for every format of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnAbout {
     /// `start_ns`.
     pub name: String,
+    /// Unit of the numbers; empty where values are no numbers, and where another column states it.
+    pub unit: &'static str,
+    /// Sentences: what a value is, and when it is missing.
+    pub meaning: String,
+    /// All words that a value can be; empty for numbers and for text of any kind.
+    pub words: Vec<&'static str>,
+}
+
+impl ColumnAbout {
+    /// A column without a list of words.
+    pub fn new(name: &str, unit: &'static str, meaning: &str) -> Self {
+        Self { name: name.to_owned(), unit, meaning: meaning.to_owned(), words: Vec::new() }
+    }
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Name, unit and meaning.
+    pub about: ColumnAbout,
     /// One value per row.
     pub values: Values,
 }

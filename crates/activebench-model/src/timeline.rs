@@ -42,10 +42,10 @@ impl Timeline {
 }
 
 macro_rules! timeline_names {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $unit:ident, $scope:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $unit:ident, $scope:ident;)*) => {
         /// The name of a series of a timeline. Serialised names include the unit.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum TimelineFigure { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
+        pub enum TimelineFigure { $($(#[doc = $doc])* #[serde(rename = $name)] $variant,)* }
 
         impl TimelineFigure {
             /// Every name.
@@ -54,6 +54,10 @@ macro_rules! timeline_names {
             pub fn as_str(self) -> &'static str { match self { $(TimelineFigure::$variant => $name,)* } }
             /// Returns the unit of its values.
             pub fn unit(self) -> Unit { match self { $(TimelineFigure::$variant => Unit::$unit,)* } }
+            /// Returns its meaning: sentences.
+            pub fn meaning(self) -> &'static str {
+                match self { $(TimelineFigure::$variant => concat!($($doc),*).trim_ascii(),)* }
+            }
             /// Returns the scope of what it counts.
             pub fn scope(self) -> Scope { match self { $(TimelineFigure::$variant => Scope::$scope,)* } }
         }
@@ -63,13 +67,13 @@ macro_rules! timeline_names {
 timeline_names! {
     /// Bytes that the phase's read calls returned, spread evenly over the time of each call. Source: calls.
     CallReadRate = "call_read_bytes_per_sec", BytesPerSec, Tree;
-    /// Bytes that the phase's write calls accepted, as above.
+    /// Bytes that the phase's write calls accepted, spread evenly over the time of each call. Source: calls.
     CallWriteRate = "call_write_bytes_per_sec", BytesPerSec, Tree;
     /// The phase's read and write calls that ended. Source: calls.
     CallRate = "calls_per_sec", OpsPerSec, Tree;
     /// Data of the phase's files read from the device, spread over the time of each request. Source: block probe.
     DeviceReadRate = "device_read_bytes_per_sec", BytesPerSec, Device;
-    /// Data of the phase's files written to the device, as above.
+    /// Data of the phase's files written to the device, spread over the time of each request. Source: block probe.
     DeviceWriteRate = "device_write_bytes_per_sec", BytesPerSec, Device;
     /// Requests with data of the phase's files in flight, mean over the step. Missing where the device takes bios.
     DeviceQueueDepth = "device_queue_depth", Count, Device;
@@ -77,15 +81,15 @@ timeline_names! {
     CacheInsertedRate = "cache_inserted_bytes_per_sec", BytesPerSec, File;
     /// Dirty pages of the whole host at the middle of the step, interpolated between readings. Source: `/proc/meminfo`.
     HostDirtyBytes = "host_dirty_bytes", Bytes, Host;
-    /// Share of the phase's threads' time on CPU in user mode; `None` outside the window. Source: scheduler.
+    /// Share of the phase's threads' time on CPU in user mode; missing outside the window. Source: scheduler.
     UserRatio = "user_cpu_ratio", Ratio, Tree;
-    /// The same in the kernel.
+    /// Share of the phase's threads' time on CPU in the kernel; missing outside the window. Source: scheduler.
     KernelRatio = "kernel_cpu_ratio", Ratio, Tree;
-    /// The same in I/O wait.
+    /// Share of the phase's threads' time in I/O wait; missing outside the window. Source: scheduler.
     IoWaitRatio = "iowait_ratio", Ratio, Tree;
-    /// The same off CPU and waiting for something other than I/O.
+    /// Share of the phase's threads' time waiting for something other than I/O; missing outside the window.
     BlockedRatio = "blocked_ratio", Ratio, Tree;
-    /// The same runnable, while another task had the CPU.
+    /// Share of the phase's threads' time in which they could run and waited for a CPU; missing outside the window.
     PreemptedRatio = "preempted_ratio", Ratio, Tree;
 }
 

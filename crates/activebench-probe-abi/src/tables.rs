@@ -1,16 +1,17 @@
 //! Layouts of the tables that kernel and user space share: counters, batches, I/O in flight, tasks.
 
 use crate::layout::{Record, bytes_of_all, shared};
-use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, GroupedCall};
+use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall};
 
 /// Names of the blind paths that the kernel side counts, in the order of `enum undecoded_path`.
-pub const UNDECODED_PATHS: [&str; 6] = [
+pub const UNDECODED_PATHS: [&str; 7] = [
     "libaio requests in lists too long or unreadable",
     "vectored calls with unreadable iovecs",
     "32-bit calls that are not decoded",
     "x32 calls",
     "io_uring requests without a file",
     "io_uring requests without a completion entry",
+    "programs with more rights than their user has, which are not watched",
 ];
 
 shared! {
@@ -360,6 +361,32 @@ impl TaskState {
         group.map_or(0, |(group, _)| group.calls_of(u64::from(self.grouped)))
     }
 
+    /// Returns the totals at a time after the last change of mode. All time since then went to the mode that the state
+    /// has: a thread on a CPU may have changed it in fast calls that go untimed, for microseconds.
+    pub fn totals(&self, now_ns: u64, tid: u32, tgid: u32) -> CpuRecord {
+        /// `IN_USER` to `IN_STOP` of records.h, and the total that grows.
+        const STATES: [u32; 5] = [0, 2, 3, 4, 5];
+        let passed = now_ns.saturating_sub(self.last_ns);
+        let state = match self.off_cpu {
+            0 => u32::from(self.in_kernel != 0),
+            off_cpu => STATES.get(usize::from(off_cpu)).copied().unwrap_or(2),
+        };
+        let grown = |states: &[u32]| if states.contains(&state) { passed } else { 0 };
+        CpuRecord {
+            at_ns: now_ns.max(self.last_ns),
+            since_ns: self.last_ns,
+            user_ns: self.user_ns + grown(&[0]),
+            kernel_ns: self.kernel_ns + grown(&[1]),
+            blocked_ns: self.blocked_ns + grown(&[2, 3, 5]),
+            iowait_ns: self.iowait_ns + grown(&[3]),
+            preempted_ns: self.preempted_ns + grown(&[4]),
+            tid,
+            tgid,
+            state,
+            padding: 0,
+        }
+    }
+
     /// Returns the state of the first task, at index 0 of the threads: blocked in a call that was entered before we
     /// attached.
     pub fn seed(now_ns: u64) -> Self {
@@ -371,5 +398,25 @@ impl TaskState {
         state.off_cpu = 1;
         state.known_fd = -1;
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_totals_of_a_living_thread_add_up_to_its_age() {
+        for (off_cpu, in_kernel, state) in [(0, 0, 0), (0, 1, 1), (0, 2, 1), (1, 1, 2), (2, 1, 3), (3, 0, 4), (4, 1, 5)]
+        {
+            let seed = TaskState::seed(1000);
+            let thread =
+                TaskState { off_cpu, in_kernel, user_ns: 30, blocked_ns: 20, iowait_ns: 10, last_ns: 1050, ..seed };
+            let totals = thread.totals(1100, 7, 6);
+            assert_eq!((totals.state, totals.tid, totals.tgid, totals.since_ns), (state, 7, 6, 1050));
+            let sum = totals.user_ns + totals.kernel_ns + totals.blocked_ns + totals.preempted_ns;
+            assert_eq!(sum, 100, "{off_cpu} {in_kernel}");
+            assert_eq!(totals.iowait_ns, if state == 3 { 60 } else { 10 });
+        }
     }
 }

@@ -57,6 +57,9 @@ pub enum ProbeError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A process may not be watched.
+    #[error("{0}")]
+    NotWatched(String),
     /// The thread that reads the ring could not be started, or died.
     #[error("the thread that reads the records: {0}")]
     Reader(String),

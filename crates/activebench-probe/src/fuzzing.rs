@@ -70,7 +70,7 @@ pub fn observe(messages: &[Message<'_>]) -> io::Result<usize> {
     messages.iter().for_each(|message| receiver.take(message));
     let Receiver { mut store, payload, .. } = receiver;
     store.close();
-    let observation = Observation::of(store, &payload, None, Stacks::default(), Coverage::default())?;
+    let observation = Observation::of(store, &payload, None, Stacks::default(), None, Coverage::default())?;
     Ok(count(observation.calls())
         + count(observation.names())
         + count(observation.tasks())

@@ -54,6 +54,6 @@ impl Generated {
         }
         coverage.log = Some(self.store.log());
         let payload = PayloadStore::new(Payload::Off, 1)?;
-        Observation::of(self.store, &payload, None, Stacks::default(), coverage)
+        Observation::of(self.store, &payload, None, Stacks::default(), None, coverage)
     }
 }

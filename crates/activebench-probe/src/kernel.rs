@@ -34,6 +34,7 @@ use crate::chunk_storage::LogOptions;
 use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
+use crate::joining::{Joined, Wanted, totals_of_living};
 use crate::live::{LiveCounters, LiveFigures};
 use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
 use crate::needed_types::NeededTypes;
@@ -81,6 +82,9 @@ pub struct ProbeOptions {
     pub salvage: Option<Salvage>,
     /// Count what [`LiveFigures::details`] holds, which takes the observer CPU time for each call.
     pub live_details: bool,
+    /// Watch processes that run already: [`Observing::join`](crate::Observing::join) instead of `follow`. None of them is
+    /// ended if the recorder is killed.
+    pub watches: bool,
 }
 
 /// Who completes the record if the recorder is killed: our own executable, with the rights of the recorder's user. It
@@ -111,8 +115,18 @@ impl Default for ProbeOptions {
             payload: Payload::default(),
             salvage: None,
             live_details: false,
+            watches: false,
         }
     }
+}
+
+/// What becomes of a process that executes a program with more rights than its user has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gain {
+    /// It is observed like any other.
+    Stays,
+    /// It leaves the tree.
+    Leaves,
 }
 
 /// Both rings and the records taken from them.
@@ -154,6 +168,9 @@ pub struct Probe {
     /// Measures until a process is followed. It gives `None` where the kernel does not time programs for us.
     calibration: Option<JoinHandle<Option<Calibration>>>,
     root: Option<TaskEvent>,
+    /// The processes that ran already.
+    joined: Option<Joined>,
+    overlays: Vec<(DeviceNumber, DeviceNumber)>,
     sampler: Option<Sampler>,
     sampling: Sampling,
     /// The SHA-256 of the object that was loaded.
@@ -168,6 +185,11 @@ impl Probe {
     /// Returns an error if the kernel refuses, has no BTF, or the programs do not load. A single tracepoint that this
     /// kernel lacks is not an error: its status has the reason.
     pub fn attach(options: ProbeOptions) -> Result<Self, ProbeError> {
+        Self::attach_for(options, Gain::Stays)
+    }
+
+    /// As [`Probe::attach`]; says what becomes of a process that gains rights.
+    pub(crate) fn attach_for(options: ProbeOptions, gain: Gain) -> Result<Self, ProbeError> {
         let table = syscalls::table().ok_or(ProbeError::UnknownArchitecture)?;
         let object_sha256 = recognised(activebench_ebpf::OBJECT, activebench_ebpf::OBJECT_SHA256)?;
         let tracepoints = PROGRAMS.iter().flat_map(|(_, programs)| *programs).map(|(_, tracepoint)| *tracepoint);
@@ -184,6 +206,7 @@ impl Probe {
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .override_global("look_every_caller_up", &u32::from(options.look_every_caller_up), true)
+            .override_global("leave_at_gain", &u32::from(gain == Gain::Leaves), true)
             .load(activebench_ebpf::OBJECT)
             .map_err(|error| refusal(&error))?;
 
@@ -211,6 +234,8 @@ impl Probe {
             meter: None,
             calibration: None,
             root: None,
+            joined: None,
+            overlays: options.overlays,
             sampler: None,
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
             object_sha256,
@@ -324,7 +349,7 @@ impl Probe {
         parent: u32,
         now_ns: u64,
     ) -> Result<(), ProbeError> {
-        let calibration = self.calibration.take().and_then(|calibrating| calibrating.join().ok().flatten());
+        let calibration = self.calibrated();
         let mut threads: Array<_, Plain<TaskState>> = typed_map(&mut self.ebpf, "threads")?;
         threads.set(0, Plain(TaskState::seed(now_ns)), 0).map_err(|error| map_error("threads", &error))?;
         let Some(Map::Unsupported(tasks)) = self.ebpf.map("tasks") else {
@@ -340,9 +365,7 @@ impl Probe {
         // SAFETY: key and value live until the end of this function and have the sizes of the map's.
         unsafe { bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut attributes) }
             .map_err(|source| ProbeError::Seed { pid, source })?;
-        let walks = Walks::take(&mut self.ebpf)?;
-        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, walks, calibration)?);
-        self.cpu_at_start_ns = Some(own_cpu_ns());
+        self.start_meter(calibration)?;
         // The kernel reports only the children of followed processes, so we report the first task.
         self.root = Some(TaskEvent {
             at_ns: now_ns,
@@ -362,6 +385,48 @@ impl Probe {
         Ok(())
     }
 
+    fn calibrated(&mut self) -> Option<Calibration> {
+        self.calibration.take().and_then(|calibrating| calibrating.join().ok().flatten())
+    }
+
+    fn start_meter(&mut self, calibration: Option<Calibration>) -> Result<(), ProbeError> {
+        let walks = Walks::take(&mut self.ebpf)?;
+        self.meter = Some(RunTimeMeter::start(self.program_descriptors()?, walks, calibration)?);
+        self.cpu_at_start_ns = Some(own_cpu_ns());
+        Ok(())
+    }
+
+    /// Adds a process that runs already to the tree, with its descendants. `refusal` returns why a process may not be
+    /// watched.
+    ///
+    /// # Errors
+    /// Returns an error if the process may not be watched, has ended, or the kernel does not accept it.
+    pub(crate) fn join(
+        &mut self,
+        pidfd: BorrowedFd<'_>,
+        pid: u32,
+        refusal: &dyn Fn(u32) -> Option<String>,
+    ) -> Result<(), ProbeError> {
+        let mut joined = match self.joined.take() {
+            Some(joined) => joined,
+            None => {
+                let calibration = self.calibrated();
+                self.start_meter(calibration)?;
+                Joined::new(monotonic_ns())
+            }
+        };
+        let wanted = Wanted { pidfd, pid, refusal, now: &monotonic_ns, overlays: &self.overlays };
+        let done = joined.join(&mut self.ebpf, &wanted);
+        self.joined = Some(joined);
+        done
+    }
+
+    /// Returns the number of processes and threads that joined.
+    pub(crate) fn joined(&self) -> (u64, u64) {
+        let processes = self.joined.iter().flat_map(|joined| &joined.about.processes);
+        processes.fold((0, 0), |(processes, threads), process| (processes + 1, threads + u64::from(process.threads)))
+    }
+
     /// Returns the figures so far.
     pub fn live(&self) -> LiveFigures {
         self.live.read()
@@ -377,6 +442,11 @@ impl Probe {
             let start_ns = times.readings.first()?.at_ns;
             times.between(start_ns, start_ns.saturating_add(run_ns)).map(|grown| grown.all().ns)
         });
+        // While the programs still follow them.
+        let living = match &self.joined {
+            Some(_) => totals_of_living(&mut self.ebpf, &monotonic_ns)?,
+            None => Vec::new(),
+        };
         let observer_cpu_ns = self.cpu_at_start_ns.map(|start| own_cpu_ns() - start);
         for index in 0..self.links.len() {
             let (name, hook) = (self.links[index].0, self.links[index].1);
@@ -410,7 +480,25 @@ impl Probe {
         for record in &completions {
             store.push(KernelClass::BlockQueued, bytes_of(record), 1);
         }
-        let calls = hidden_completions::calls(&mut self.ebpf)?;
+        let mut calls = hidden_completions::calls(&mut self.ebpf)?;
+        let joined = self.joined.take();
+        let mut watch = joined.as_ref().map(|joined| joined.about.clone());
+        if let Some(watch) = &mut watch {
+            // What is watched goes on: these have not ended, or nobody knows it.
+            let in_flight = std::mem::take(&mut calls.inferred).len() as u64 + std::mem::take(&mut calls.lost);
+            if in_flight > 0 {
+                watch.gaps.push(format!("{in_flight} asynchronous requests were in flight when the watch ended."));
+            }
+        }
+        for record in &living {
+            store.push(KernelClass::Cpu, bytes_of(record), 1);
+        }
+        for record in joined.iter().flat_map(|joined| &joined.tasks) {
+            store.push(KernelClass::Tasks, bytes_of(record), 1);
+        }
+        for record in joined.iter().flat_map(|joined| &joined.names) {
+            store.push(KernelClass::Names, bytes_of(record), 1);
+        }
         for record in &calls.inferred {
             store.push(KernelClass::Calls, bytes_of(record), 1);
         }
@@ -426,6 +514,18 @@ impl Probe {
                 account.made += inferred as u64 + lost;
                 account.inferred += inferred as u64;
                 account.lost += lost;
+            }
+        }
+        if let Some(joined) = &joined {
+            for (class, made, lost) in [
+                (KernelClass::Tasks, joined.tasks.len() as u64 + joined.lost, joined.lost),
+                (KernelClass::Names, joined.names.len() as u64, 0),
+                (KernelClass::Cpu, living.len() as u64, 0),
+            ] {
+                if let Some(account) = records.get_mut(&class.class()) {
+                    account.made += made;
+                    account.lost += lost;
+                }
             }
         }
         let coverage = Coverage {
@@ -451,7 +551,7 @@ impl Probe {
         };
         let samples = store.received(KernelClass::Samples);
         let stacks = symbols::resolve(&mut store.stacks, samples);
-        Observation::of(store, &payload, self.root, stacks, coverage)
+        Observation::of(store, &payload, self.root, stacks, watch, coverage)
             .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
     }
 
@@ -630,6 +730,12 @@ fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
+}
+
+/// Returns `CLOCK_MONOTONIC` in nanoseconds.
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Returns the CPU time of this process.

@@ -38,6 +38,11 @@ pub(crate) enum Request {
         /// Now.
         now_ns: u64,
     },
+    /// Follow a process that runs already, and its descendants. The descriptor is its pidfd.
+    Join {
+        /// Its number.
+        pid: u32,
+    },
     /// Report the figures so far.
     Live,
     /// Forget the observation that was handed over: its record is kept.
@@ -56,8 +61,17 @@ pub(crate) enum Answer {
     Done,
     /// It failed.
     Failed(String),
+    /// A process may not be watched, with the reason.
+    Refused(String),
     /// The tracing programs of others.
     OtherTracers(Vec<OtherTracer>),
+    /// The processes that ran already and are followed.
+    Joined {
+        /// Their number.
+        processes: u64,
+        /// The number of their threads.
+        threads: u64,
+    },
     /// The figures so far.
     Live(LiveFigures),
     /// The observation. The first descriptor is its memory, the second one its spool file, if there is one.

@@ -16,6 +16,7 @@ use activebench_model::event_kinds;
 use activebench_model::log::Totals;
 use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
+use activebench_model::watch::Watch;
 use activebench_probe_abi::TaskRecord;
 use activebench_probe_abi::decode::KernelEvent;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,7 @@ struct About {
     payload: Extent,
     printed: Printed,
     printed_text: Extent,
+    watch: Option<Watch>,
 }
 
 /// All of an observation but its bytes.
@@ -93,6 +95,7 @@ impl Observation {
         payload: &PayloadStore,
         root: Option<TaskEvent>,
         stacks: Stacks,
+        watch: Option<Watch>,
         coverage: Coverage,
     ) -> io::Result<Self> {
         let mut records = store.keep()?;
@@ -100,7 +103,8 @@ impl Observation {
         let (totals, samples) = (store.totals(), payload.events().to_vec());
         let printed = payload.printed.printed.clone();
         let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
-        let about = About { root, stacks, totals, samples, payload: records.add(&payload)?, printed, printed_text };
+        let payload_place = records.add(&payload)?;
+        let about = About { root, stacks, totals, samples, payload: payload_place, printed, printed_text, watch };
         let printed = about.printed.clone();
         Ok(Self { records, about, payload, printed, coverage })
     }
@@ -136,6 +140,7 @@ impl Observation {
             payload: Extent::default(),
             printed: Printed::default(),
             printed_text: Extent::default(),
+            watch: None,
         };
         let mut coverage = Coverage::default();
         coverage.overhead.run_ns = run_ns;
@@ -195,6 +200,11 @@ impl Observation {
             self.records.chunks::<E::Record>(*class).map(move |chunk| decoded(*class, chunk, &decode))
         });
         Box::new(root.chain(kept.map(|chunk| chunk.map_err(Unreadable::new))))
+    }
+
+    /// Takes what is known of the beginning of a watch; `None` for a tool that was started under observation.
+    pub fn take_watch(&mut self) -> Option<Watch> {
+        self.about.watch.take()
     }
 
     /// Returns what the processes printed.

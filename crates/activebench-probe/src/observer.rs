@@ -103,6 +103,7 @@ impl Observer {
         send(self.socket.as_fd(), request, beside).map_err(failed("ask the observer"))?;
         match receive(self.socket.as_fd()).map_err(failed("understand the observer"))? {
             Some((Answer::Failed(why), _)) => Err(ProbeError::Observer(why)),
+            Some((Answer::Refused(why), _)) => Err(ProbeError::NotWatched(why)),
             Some(answered) => Ok(answered),
             None => Err(ProbeError::Observer("the observer ended".to_owned())),
         }
@@ -130,6 +131,23 @@ impl Observing<'_> {
         self.observer.done(&Request::Follow { pid, parent: std::process::id(), now_ns }, &[pidfd])?;
         self.cpu_at_start_ns = own_cpu_ns();
         Ok(())
+    }
+
+    /// Follows a process that runs already from here on, and all its descendants. `pidfd` was opened before anything of
+    /// it was read. Returns the number of processes and threads that joined so far.
+    ///
+    /// # Errors
+    /// Returns an error if it has ended, may not be watched, or the kernel does not accept it.
+    pub fn join(&mut self, pidfd: BorrowedFd<'_>, pid: u32) -> Result<(u64, u64), ProbeError> {
+        match self.observer.ask(&Request::Join { pid }, &[pidfd])?.0 {
+            Answer::Joined { processes, threads } => {
+                if self.cpu_at_start_ns == 0 {
+                    self.cpu_at_start_ns = own_cpu_ns();
+                }
+                Ok((processes, threads))
+            }
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Returns the figures so far; `None` if the observer does not answer.

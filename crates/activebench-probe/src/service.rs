@@ -25,10 +25,11 @@ use rustix::process::{
 };
 
 use crate::error::ProbeError;
-use crate::kernel::{Probe, ProbeOptions, Salvage};
+use crate::kernel::{Gain, Probe, ProbeOptions, Salvage};
 use crate::message::{Answer, Request, receive, send};
 use crate::observation::{Handover, Observation};
 use crate::other_tracers::other_tracers;
+use crate::running::Proc;
 
 /// The hidden subcommand of our executable.
 pub const SUBCOMMAND: &str = "__observe";
@@ -49,6 +50,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
         asks: asks.pid.as_raw_nonzero().get().cast_unsigned(),
         probe: None,
         followed: None,
+        watches: false,
         salvage: None,
         user: None,
         handed_over: None,
@@ -94,6 +96,8 @@ struct Service {
     probe: Option<Probe>,
     /// First process of the tree that is followed.
     followed: Option<u32>,
+    /// The processes were not started for us, and are not ended with us.
+    watches: bool,
     salvage: Option<Salvage>,
     /// User and group of the process on the other side when it had something followed.
     user: Option<(u32, u32)>,
@@ -112,6 +116,7 @@ impl Service {
                         [memory.as_fd()].into_iter().chain(spool.as_ref().map(|file| file.as_fd())).collect();
                     send(socket, &Answer::Observation { index: *index }, &beside)?;
                 }
+                Err(ProbeError::NotWatched(why)) => send(socket, &Answer::Refused(why), &[])?,
                 Err(error) => send(socket, &Answer::Failed(error.to_string()), &[])?,
             }
         }
@@ -129,7 +134,9 @@ impl Service {
             Request::Attach(options) => {
                 enough_descriptors()?;
                 (self.handed_over, self.salvage) = (None, options.salvage.clone());
-                self.probe = Some(Probe::attach(with_spool(*options, beside))?);
+                self.watches = options.watches;
+                let gain = if options.watches && !asks_root(self.asks) { Gain::Leaves } else { Gain::Stays };
+                self.probe = Some(Probe::attach_for(with_spool(*options, beside), gain)?);
                 Answer::Done
             }
             Request::Follow { pid, parent, now_ns } => {
@@ -138,10 +145,23 @@ impl Service {
                 permit(self.asks, pidfd.as_fd())?;
                 probe.follow(pidfd.as_fd(), pid, parent, now_ns)?;
                 self.followed = Some(pid);
-                self.user = users(self.asks)
-                    .zip(groups(self.asks))
-                    .and_then(|(users, groups)| Some((*users.get(1)?, *groups.get(1)?)));
+                self.user = user_of(self.asks);
                 Answer::Done
+            }
+            Request::Join { pid } => {
+                let probe = self.probe.as_mut().ok_or_else(none)?;
+                let pidfd = beside.first().ok_or_else(|| ProbeError::Observer("no process was named".to_owned()))?;
+                if !self.watches {
+                    return Err(ProbeError::Observer("nothing is watched".to_owned()));
+                }
+                if pid_of(pidfd.as_fd()) != Some(pid) {
+                    return Err(ProbeError::NotWatched(format!("process {pid} has ended")));
+                }
+                let asks = self.asks;
+                probe.join(pidfd.as_fd(), pid, &|pid| refusal(asks, pid))?;
+                self.user = user_of(self.asks);
+                let (processes, threads) = probe.joined();
+                Answer::Joined { processes, threads }
             }
             Request::Kept => {
                 self.handed_over = None;
@@ -159,7 +179,13 @@ impl Service {
 
     /// Ends every process of the tree, and has the record completed. Call it when the other process is gone.
     fn end_the_benchmark(&mut self) {
-        if let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) {
+        if self.watches {
+            // They were there before us, and go on.
+            self.handed_over = match self.probe.take() {
+                Some(probe) => probe.finish(0).ok().and_then(|observation| observation.handed_over().ok()),
+                None => self.handed_over.take(),
+            };
+        } else if let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) {
             kill_group(first);
             let Ok(observation) = probe.finish(0) else { return };
             kill_survivors(&observation);
@@ -237,8 +263,47 @@ fn permit(asks: u32, pidfd: BorrowedFd<'_>) -> Result<(), ProbeError> {
     }
 }
 
+/// Returns the reason why a process that runs already may not be watched for another one. For root every process of a
+/// user may be; for others those that they could read themselves.
+fn refusal(asks: u32, pid: u32) -> Option<String> {
+    let proc = Proc("/proc".into());
+    let Some(stat) = proc.stat(pid) else { return Some("it has ended".to_owned()) };
+    if stat.is_of_the_kernel() {
+        return Some(format!("it is a thread of the kernel ({})", stat.comm));
+    }
+    if pid == asks || pid == std::process::id() {
+        return Some("it is activebench itself".to_owned());
+    }
+    if asks_root(asks) {
+        return None;
+    }
+    let Some(ours) = users(asks) else { return Some("the process that asks cannot be read".to_owned()) };
+    for tid in proc.threads(pid) {
+        match users(tid) {
+            Some(theirs) if theirs.iter().all(|user| ours.contains(user)) => {}
+            Some(_) => return Some("it belongs to another user (hint: --user root, as root)".to_owned()),
+            // A thread that has ended is nobody's.
+            None => {}
+        }
+    }
+    if proc.owner(pid).is_none_or(|owner| !ours.contains(&owner)) {
+        return Some("it is protected from its own user".to_owned());
+    }
+    None
+}
+
+/// Returns `true` if root asks.
+fn asks_root(asks: u32) -> bool {
+    users(asks).is_some_and(|users| users.iter().all(|user| *user == 0))
+}
+
+/// Returns the effective user and group of a process.
+fn user_of(pid: u32) -> Option<(u32, u32)> {
+    Some((*users(pid)?.get(1)?, *groups(pid)?.get(1)?))
+}
+
 /// Returns the process of a pidfd; `None` if it has ended.
-fn pid_of(pidfd: BorrowedFd<'_>) -> Option<u32> {
+pub(crate) fn pid_of(pidfd: BorrowedFd<'_>) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
 }

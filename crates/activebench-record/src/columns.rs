@@ -1,11 +1,12 @@
-//! The columns of a table: how each type is stored, and the declaration of a row's columns, from which writing and
-//! reading follow.
+//! The columns of a table: how each type is stored, and the declaration of a row's columns with unit and meaning, from
+//! which writing, reading, the metadata of the files and `docs/tables.md` follow. Words are in `words.rs`.
 //!
 //! Changing a name or a type changes the format: see `run::FORMAT`.
 
 use std::path::Path;
 
-use activebench_model::call::{DeviceNumber, FileId, Op};
+use activebench_model::call::{DeviceNumber, FileId};
+use activebench_model::table::ColumnAbout;
 use polars::prelude::{
     BooleanChunked, Column, DataFrame, Float64Chunked, Int32Chunked, Int64Chunked, IntoColumn, NewChunkedArray,
     StringChunked, UInt32Chunked, UInt64Chunked,
@@ -13,15 +14,43 @@ use polars::prelude::{
 
 use crate::error::RecordError;
 
+/// What a table's declaration says of a field.
+#[derive(Clone, Copy)]
+pub struct About {
+    /// Unit of the numbers; empty for words, text and truth values.
+    pub(crate) unit: &'static str,
+    /// One sentence or more.
+    pub(crate) meaning: &'static str,
+}
+
+impl About {
+    /// Of a group of columns, each of which has its own.
+    pub(crate) const NONE: Self = Self { unit: "", meaning: "" };
+
+    /// Describes a column.
+    pub(crate) fn column(self, name: &str) -> Described {
+        let about = ColumnAbout::new(name, self.unit, self.meaning);
+        Described { about, earlier: None }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    pub(crate) about: ColumnAbout,
+    /// Its name in runs of format 1, where that is another one.
+    pub(crate) earlier: Option<String>,
+}
+
 /// A value that every row has, in one column or several.
 pub trait Stored: Sized {
     /// Adds the columns of the rows' values.
     fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self);
     /// Reads the values.
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Self>, RecordError>;
-    /// Adds the names of the columns.
-    fn names(name: &str, names: &mut Vec<String>) {
-        names.push(name.to_owned());
+    /// Adds the descriptions of the columns.
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        into.push(about.column(name));
     }
 }
 
@@ -31,9 +60,9 @@ pub trait Optional: Sized {
     fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> Option<&Self>);
     /// As [`Stored::read`].
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError>;
-    /// As [`Stored::names`].
-    fn names(name: &str, names: &mut Vec<String>) {
-        names.push(name.to_owned());
+    /// As [`Stored::describe`].
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        into.push(about.column(name));
     }
 }
 
@@ -46,8 +75,8 @@ impl<T: Optional> Stored for Option<T> {
         T::read(columns, name)
     }
 
-    fn names(name: &str, names: &mut Vec<String>) {
-        T::names(name, names);
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        T::describe(name, about, into);
     }
 }
 
@@ -61,8 +90,8 @@ impl<T: Optional> Optional for Option<T> {
         Ok(T::read(columns, name)?.into_iter().map(Some).collect())
     }
 
-    fn names(name: &str, names: &mut Vec<String>) {
-        T::names(name, names);
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        T::describe(name, about, into);
     }
 }
 
@@ -70,14 +99,60 @@ impl<T: Optional> Optional for Option<T> {
 /// most.
 const TEXT_BYTES: u64 = 32 << 20;
 
+/// Words of a column that are kept while it is read.
+const MOST_SEEN: usize = 64;
+/// Characters of an unknown word that an error quotes.
+const LONGEST_NAMED: usize = 40;
+
+/// The words of a column that were met.
+///
+/// A dictionary's word has one view in all rows of a part, so that equal words are found by comparing 16 bytes. A part
+/// has few words.
+struct Seen<T> {
+    words: Vec<(u128, T)>,
+    /// Index of the last one: words come in runs.
+    last: usize,
+}
+
+impl<T: Copy> Seen<T> {
+    #[inline]
+    fn value<E>(&mut self, view: u128, of: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        match self.words.get(self.last) {
+            Some((known, value)) if *known == view => Ok(*value),
+            _ => self.another(view, of),
+        }
+    }
+
+    fn another<E>(&mut self, view: u128, of: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.last = match self.words.iter().position(|(known, _)| *known == view) {
+            Some(place) => place,
+            None => {
+                let value = of()?;
+                // They are searched one by one, and a stranger's file may have a word for every row.
+                if self.words.len() == MOST_SEEN {
+                    self.words.clear();
+                }
+                self.words.push((view, value));
+                self.words.len() - 1
+            }
+        };
+        Ok(self.words[self.last].1)
+    }
+}
+
 /// Columns being made.
 #[derive(Default)]
 pub struct ColumnsOut(Vec<Column>);
 
 impl ColumnsOut {
-    /// Adds a column of numbers that stand for the values of an enumeration.
-    pub(crate) fn codes(&mut self, name: &str, codes: impl Iterator<Item = u32>) {
-        self.0.push(UInt32Chunked::from_iter_values(name.into(), codes).into_column());
+    /// Adds a column of whole numbers.
+    pub(crate) fn numbers(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
+        self.0.push(UInt32Chunked::from_iter_values(name.into(), numbers).into_column());
+    }
+
+    /// Adds a column of text.
+    pub(crate) fn texts<'a>(&mut self, name: &str, texts: impl Iterator<Item = Option<&'a str>>) {
+        self.0.push(StringChunked::from_iter_options(name.into(), texts).into_column());
     }
 
     /// Returns the columns as a frame.
@@ -103,7 +178,22 @@ impl<'a> ColumnsIn<'a> {
         self.frame.height()
     }
 
-    /// Reads the numbers that stand for the values of an enumeration.
+    /// Returns `true` if there is a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.frame.column(name).is_ok()
+    }
+
+    /// Returns `true` if there is a column of this name with a value in any row.
+    pub(crate) fn has_value(&self, name: &str) -> bool {
+        self.frame.column(name).is_ok_and(|column| column.null_count() < column.len())
+    }
+
+    /// Returns `true` if the column of this name holds text.
+    pub(crate) fn is_text(&self, name: &str) -> bool {
+        self.frame.column(name).is_ok_and(|column| column.str().is_ok())
+    }
+
+    /// Reads numbers that stand for something else.
     pub(crate) fn coded<T: Copy>(&self, name: &str, meaning: impl Fn(u32) -> Option<T>) -> Result<Vec<T>, RecordError> {
         let unknown = |code| self.error(name, format!("this version does not know the code {code}"));
         let codes = <u32 as Stored>::read(self, name)?;
@@ -121,6 +211,54 @@ impl<'a> ColumnsIn<'a> {
         Ok(values)
     }
 
+    /// Reads text that stands for something else; `None` where a row has none.
+    pub(crate) fn worded<T: Copy>(
+        &self,
+        name: &str,
+        meaning: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<Option<T>>, RecordError> {
+        let unknown = |text: &str| {
+            let text: String = text.chars().take(LONGEST_NAMED).collect();
+            self.error(name, format!("this version does not know the word {text:?}"))
+        };
+        let chunked = self.column(name)?.str().map_err(|error| self.error(name, error.to_string()))?;
+        if chunked.null_count() == chunked.len() {
+            return Ok(vec![None; chunked.len()]);
+        }
+        let is_whole = chunked.null_count() == 0;
+        let mut values = Vec::with_capacity(chunked.len());
+        for array in chunked.downcast_iter() {
+            let mut seen = Seen { words: Vec::new(), last: 0 };
+            let mut value_of = |view: u128, row: usize| {
+                seen.value(view, || meaning(array.value(row)).ok_or_else(|| unknown(array.value(row))))
+            };
+            let views = array.views().iter().map(|view| view.as_u128()).enumerate();
+            if is_whole {
+                for (row, view) in views {
+                    values.push(Some(value_of(view, row)?));
+                }
+            } else {
+                for ((row, view), text) in views.zip(array.iter()) {
+                    values.push(match text {
+                        Some(_) => Some(value_of(view, row)?),
+                        None => None,
+                    });
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// As [`ColumnsIn::worded`], where every row has a text.
+    pub(crate) fn worded_whole<T: Copy>(
+        &self,
+        name: &str,
+        meaning: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, RecordError> {
+        let missing = || self.error(name, "a value is missing");
+        self.worded(name, meaning)?.into_iter().map(|value| value.ok_or_else(missing)).collect()
+    }
+
     pub(crate) fn error(&self, column: &str, why: impl Into<String>) -> RecordError {
         RecordError::Column { path: self.path.to_owned(), column: column.to_owned(), why: why.into() }
     }
@@ -130,9 +268,34 @@ impl<'a> ColumnsIn<'a> {
     }
 }
 
+/// A number that stands for null in memory.
+pub(crate) trait OrNull: Sized {
+    /// Reads the values, with this number in the place of null. Without the vector of options between, which is twice as
+    /// large.
+    fn read_or(columns: &ColumnsIn<'_>, name: &str, null: Self) -> Result<Vec<Self>, RecordError>;
+}
+
 macro_rules! numbers {
     ($($type:ident: $chunked:ident;)*) => {
         $(
+            impl OrNull for $type {
+                fn read_or(columns: &ColumnsIn<'_>, name: &str, null: Self) -> Result<Vec<Self>, RecordError> {
+                    let chunked = columns.column(name)?.$type();
+                    let chunked = chunked.map_err(|error| columns.error(name, error.to_string()))?;
+                    let mut values = Vec::with_capacity(chunked.len());
+                    for array in chunked.downcast_iter() {
+                        match array.validity() {
+                            None => values.extend_from_slice(array.values()),
+                            Some(valid) => {
+                                let all = array.values().iter().zip(valid.iter());
+                                values.extend(all.map(|(value, is)| if is { *value } else { null }));
+                            }
+                        }
+                    }
+                    Ok(values)
+                }
+            }
+
             impl Stored for $type {
                 fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self) {
                     let values = rows.iter().map(|row| *value(row));
@@ -160,11 +323,15 @@ macro_rules! numbers {
                 fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError> {
                     let chunked = columns.column(name)?.$type();
                     let chunked = chunked.map_err(|error| columns.error(name, error.to_string()))?;
-                    // Mostly every row has a value, and reading them one by one takes many times as long.
-                    if chunked.null_count() == 0 {
-                        return Ok(<Self as Stored>::read(columns, name)?.into_iter().map(Some).collect());
+                    let mut values = Vec::with_capacity(chunked.len());
+                    for array in chunked.downcast_iter() {
+                        let all = array.values().iter();
+                        match array.validity() {
+                            None => values.extend(all.map(|value| Some(*value))),
+                            Some(valid) => values.extend(all.zip(valid.iter()).map(|(value, is)| is.then_some(*value))),
+                        }
                     }
-                    Ok(chunked.iter().collect())
+                    Ok(values)
                 }
             }
         )*
@@ -221,78 +388,60 @@ impl Optional for String {
     }
 }
 
-/// Stores a type as a number: the conversions to it and back, of which the second gives `None` for a number without a
-/// meaning.
-macro_rules! stored_as_number {
-    ($type:ty: $to:expr, $from:expr) => {
-        impl $crate::columns::Stored for $type {
-            fn write<R>(
-                columns: &mut $crate::columns::ColumnsOut,
-                name: &str,
-                rows: &[R],
-                value: impl Fn(&R) -> &Self,
-            ) {
-                let to: fn(Self) -> u32 = $to;
-                columns.codes(name, rows.iter().map(|row| to(*value(row))));
-            }
-
-            fn read(
-                columns: &$crate::columns::ColumnsIn<'_>,
-                name: &str,
-            ) -> Result<Vec<Self>, $crate::error::RecordError> {
-                columns.coded(name, $from)
-            }
-        }
-    };
-}
-
-stored_as_number!(u8: u32::from, |number| u8::try_from(number).ok());
-stored_as_number!(Op: |op| u32::from(op as u16), |code| Op::from_code(u16::try_from(code).ok()?));
-stored_as_number!(DeviceNumber: |device| device.0, |device| Some(DeviceNumber(device)));
-
-impl Stored for FileId {
+impl Stored for u8 {
     fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self) {
-        <u32 as Stored>::write(columns, &format!("{name}_s_dev"), rows, |row| &value(row).s_dev);
-        <u64 as Stored>::write(columns, &format!("{name}_ino"), rows, |row| &value(row).ino);
+        columns.numbers(name, rows.iter().map(|row| u32::from(*value(row))));
     }
 
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Self>, RecordError> {
-        let devices = <u32 as Stored>::read(columns, &format!("{name}_s_dev"))?;
-        let inodes = <u64 as Stored>::read(columns, &format!("{name}_ino"))?;
-        Ok(devices.into_iter().zip(inodes).map(|(s_dev, ino)| FileId { s_dev, ino }).collect())
+        columns.coded(name, |number| u8::try_from(number).ok())
+    }
+}
+
+impl Stored for FileId {
+    fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> &Self) {
+        <Self as Optional>::write(columns, name, rows, |row| Some(value(row)));
     }
 
-    fn names(name: &str, names: &mut Vec<String>) {
-        <Self as Optional>::names(name, names);
+    fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Self>, RecordError> {
+        let missing = || columns.error(name, "a value is missing");
+        <Self as Optional>::read(columns, name)?.into_iter().map(|file| file.ok_or_else(missing)).collect()
+    }
+
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        <Self as Optional>::describe(name, about, into);
     }
 }
 
 impl Optional for FileId {
     fn write<R>(columns: &mut ColumnsOut, name: &str, rows: &[R], value: impl Fn(&R) -> Option<&Self>) {
-        <u32 as Optional>::write(columns, &format!("{name}_s_dev"), rows, |row| value(row).map(|id| &id.s_dev));
+        let devices: Vec<_> = rows.iter().map(|row| value(row).map(|file| DeviceNumber(file.s_dev))).collect();
+        Optional::write(columns, &format!("{name}_s_dev"), &devices, |device| device.as_ref());
         <u64 as Optional>::write(columns, &format!("{name}_ino"), rows, |row| value(row).map(|id| &id.ino));
     }
 
     fn read(columns: &ColumnsIn<'_>, name: &str) -> Result<Vec<Option<Self>>, RecordError> {
-        // Mostly every row has a file.
-        if let Ok(files) = <Self as Stored>::read(columns, name) {
-            return Ok(files.into_iter().map(Some).collect());
-        }
         let inode = format!("{name}_ino");
-        let devices = <u32 as Optional>::read(columns, &format!("{name}_s_dev"))?;
+        let devices = <DeviceNumber as Optional>::read(columns, &format!("{name}_s_dev"))?;
         let inodes = <u64 as Optional>::read(columns, &inode)?;
         let pairs = devices.into_iter().zip(inodes);
         pairs
             .map(|pair| match pair {
-                (Some(s_dev), Some(ino)) => Ok(Some(FileId { s_dev, ino })),
+                (Some(DeviceNumber(s_dev)), Some(ino)) => Ok(Some(FileId { s_dev, ino })),
                 (None, None) => Ok(None),
                 _ => Err(columns.error(&inode, "half of a file's identity is missing")),
             })
             .collect()
     }
 
-    fn names(name: &str, names: &mut Vec<String>) {
-        names.extend([format!("{name}_s_dev"), format!("{name}_ino")]);
+    fn describe(name: &str, about: About, into: &mut Vec<Described>) {
+        let mut device = about.column(&format!("{name}_s_dev"));
+        device.about.unit = "major:minor";
+        device.about.meaning.push_str(" Device of its super block, as in /proc/self/mountinfo.");
+        let mut inode = about.column(&format!("{name}_ino"));
+        inode.about.unit = "";
+        inode.about.meaning.push_str(" Its inode number. Both together identify a file.");
+        into.extend([device, inode]);
     }
 }
 
@@ -306,10 +455,72 @@ macro_rules! column_name {
     };
 }
 
-/// Declares the columns of a type, in their order: each field once, with the column's name where it is not the
-/// field's. Fields in the second braces are not stored and have a fixed value.
+/// Writes a field: by its type, or as a type of [`crate::words`] keeps it.
+macro_rules! write_field {
+    ($columns:ident, $rows:ident, $value:ident, $row:ident, $name:expr, $field:ident) => {
+        $crate::columns::Stored::write($columns, $name, $rows, |row| &$value(row).$field)
+    };
+    ($columns:ident, $rows:ident, $value:ident, $row:ident, $name:expr, $field:ident $as:ident) => {
+        $crate::words::write_kept::<$as, $row, _, _>($columns, $name, $rows, |row| $value(row), |row| &row.$field)
+    };
+}
+
+/// Reads a field.
+macro_rules! read_field {
+    ($columns:ident, $row:ident, $name:expr) => {
+        $crate::columns::Stored::read($columns, $name)
+    };
+    ($columns:ident, $row:ident, $name:expr, $as:ident) => {
+        $crate::words::read_kept::<$as, $row, _>($columns, $name)
+    };
+}
+
+/// Describes a field. Its type is that of the reference to it.
+macro_rules! describe_field {
+    ($into:ident, $row:ident, $name:expr, $about:expr, $field:ident) => {{
+        fn of<T: $crate::columns::Stored>(
+            _: fn(&$row) -> &T,
+            name: &str,
+            about: $crate::columns::About,
+            into: &mut Vec<$crate::columns::Described>,
+        ) {
+            T::describe(name, about, into);
+        }
+        of(|row| &row.$field, $name, $about, $into);
+    }};
+    ($into:ident, $row:ident, $name:expr, $about:expr, $field:ident $as:ident) => {{
+        fn of<T>(
+            _: fn(&$row) -> &T,
+            name: &str,
+            about: $crate::columns::About,
+            into: &mut Vec<$crate::columns::Described>,
+        ) where
+            $as: $crate::words::Kept<$row, T>,
+        {
+            $crate::words::describe_kept::<$as, $row, T>(name, about, into);
+        }
+        of(|row| &row.$field, $name, $about, $into);
+    }};
+}
+
+/// What the declaration says of a field. A group says nothing of its own, nor does a part of a table.
+macro_rules! about {
+    () => {
+        $crate::columns::About::NONE
+    };
+    ($unit:literal, $meaning:literal) => {
+        $crate::columns::About { unit: $unit, meaning: $meaning }
+    };
+}
+
+/// Declares the columns of a type, in their order: each field once, with how it is kept where its type does not say it,
+/// the column's name where it is not the field's, its unit and its meaning. Fields in the second braces are not stored
+/// and have a fixed value.
 macro_rules! columns {
-    ($row:ident { $($field:ident $(= $name:expr)?;)* } $({ $($rest:ident: $value:expr,)* })?) => {
+    (
+        $row:ident { $($field:ident $(as $as:ident)? $(= $name:expr)? $(=> $unit:literal, $meaning:literal)?;)* }
+        $({ $($rest:ident: $value:expr,)* })?
+    ) => {
         impl $crate::columns::Stored for $row {
             fn write<R>(
                 columns: &mut $crate::columns::ColumnsOut,
@@ -319,7 +530,7 @@ macro_rules! columns {
             ) {
                 $(
                     let name = $crate::columns::column_name!($field $($name)?);
-                    $crate::columns::Stored::write(columns, name, rows, |row| &value(row).$field);
+                    $crate::columns::write_field!(columns, rows, value, $row, name, $field $($as)?);
                 )*
             }
 
@@ -329,7 +540,7 @@ macro_rules! columns {
             ) -> Result<Vec<Self>, $crate::error::RecordError> {
                 $(
                     let name = $crate::columns::column_name!($field $($name)?);
-                    let mut $field = $crate::columns::Stored::read(columns, name)?.into_iter();
+                    let mut $field = $crate::columns::read_field!(columns, $row, name $(, $as)?)?.into_iter();
                 )*
                 let mut rows = Vec::with_capacity(columns.rows());
                 // Every column of a frame has as many rows.
@@ -339,12 +550,16 @@ macro_rules! columns {
                 Ok(rows)
             }
 
-            fn names(_name: &str, names: &mut Vec<String>) {
-                // The type of a field is that of the reference to it.
-                fn of<T: $crate::columns::Stored>(_: fn(&$row) -> &T, name: &str, names: &mut Vec<String>) {
-                    T::names(name, names);
-                }
-                $(of(|row| &row.$field, $crate::columns::column_name!($field $($name)?), names);)*
+            fn describe(
+                _name: &str,
+                _about: $crate::columns::About,
+                into: &mut Vec<$crate::columns::Described>,
+            ) {
+                $(
+                    let name = $crate::columns::column_name!($field $($name)?);
+                    let about = $crate::columns::about!($($unit, $meaning)?);
+                    $crate::columns::describe_field!(into, $row, name, about, $field $($as)?);
+                )*
             }
         }
     };
@@ -353,7 +568,7 @@ macro_rules! columns {
 /// As [`columns`], for a value that a row may lack. It is missing where a field is missing that is not an option
 /// itself.
 macro_rules! optional_columns {
-    ($group:ident { $($field:ident $(= $name:expr)?;)* }) => {
+    ($group:ident { $($field:ident $(= $name:expr)? $(=> $unit:literal, $meaning:literal)?;)* }) => {
         impl $crate::columns::Optional for $group {
             fn write<R>(
                 columns: &mut $crate::columns::ColumnsOut,
@@ -382,8 +597,27 @@ macro_rules! optional_columns {
                 };
                 Ok((0..columns.rows()).map(row).collect())
             }
+
+            fn describe(
+                _name: &str,
+                _about: $crate::columns::About,
+                into: &mut Vec<$crate::columns::Described>,
+            ) {
+                fn of<T: $crate::columns::Optional>(
+                    _: fn(&$group) -> &T,
+                    name: &str,
+                    about: $crate::columns::About,
+                    into: &mut Vec<$crate::columns::Described>,
+                ) {
+                    T::describe(name, about, into);
+                }
+                $(
+                    let name = $crate::columns::column_name!($field $($name)?);
+                    of(|group| &group.$field, name, $crate::columns::about!($($unit, $meaning)?), into);
+                )*
+            }
         }
     };
 }
 
-pub(crate) use {column_name, columns, optional_columns, stored_as_number};
+pub(crate) use {about, column_name, columns, describe_field, optional_columns, read_field, write_field};

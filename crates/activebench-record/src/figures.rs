@@ -97,9 +97,9 @@ pub(crate) fn rows_of_table(frame: &DataFrame, path: &Path) -> Result<Vec<Figure
 
 columns! {
     FigureRow {
-        table_version = VERSION_COLUMN;
-        run_sha256 = RUN_COLUMN;
-        row_sha256 = ROW_COLUMN;
+        table_version = VERSION_COLUMN => "", "Version of this table's columns.";
+        run_sha256 = RUN_COLUMN => "", "SHA-256 of run.json, which identifies the run.";
+        row_sha256 = ROW_COLUMN => "", "SHA-256 of the row's contents.";
         run;
         figure;
     }
@@ -107,49 +107,49 @@ columns! {
 
 columns! {
     RunFigures {
-        activebench;
-        started_unix_s;
-        host;
-        kernel;
-        tool;
-        version = "tool_version";
-        command;
-        load;
-        profile;
-        verdict = "run_verdict";
-        incomplete;
+        activebench => "", "Version of activebench that judged the run.";
+        started_unix_s => "s since 1970-01-01 UTC", "Start of the run.";
+        host => "", "Name of the machine; null where the record does not have it.";
+        kernel => "", "Release of the kernel.";
+        tool => "", "The benchmark, or the program of the command where no adapter knows it.";
+        version = "tool_version" => "", "Version that the benchmark prints; null where it prints none.";
+        command => "", "The command line.";
+        load => "", "The command with `TARGET` in the place of the disk: equal for the same load on two disks.";
+        profile => "", "The profile of thresholds.";
+        verdict = "run_verdict" => "", "The verdict on the run.";
+        incomplete => "", "Why the record is not complete; null for a complete one.";
     }
     { figures: Vec::new(), }
 }
 
 optional_columns! {
     RunFigure {
-        phase;
-        metric;
-        place;
-        subject;
+        phase => "", "Phase of the figure. Null, like all columns of the figure, in a run without figures.";
+        metric => "", "Kind of figure.";
+        place => "", "Number of the figure among those of this phase and metric, from 0.";
+        subject => "", "What the figure is taken to describe.";
         claimed;
-        honest;
-        no_honest;
-        verdict = "claim_verdict";
+        honest => "see `unit`", "The honest figure; null where there is none.";
+        no_honest => "", "Why there is no honest figure; null where there is one.";
+        verdict = "claim_verdict" => "", "The verdict on the claim.";
         disk;
-        foreign_io_ratio;
+        foreign_io_ratio => "ratio, 0 to 1", "Part of the bytes at the device that other programs moved during the phase; null where it is unknown.";
     }
 }
 
 optional_columns! {
     Quantity {
-        unit;
-        value = "claimed";
+        unit => "", "Unit of `claimed` and `honest`.";
+        value = "claimed" => "see `unit`", "The printed figure, in base units.";
     }
 }
 
 optional_columns! {
     Disk {
-        name = "device";
-        model;
-        serial;
-        file_system;
+        name = "device" => "", "The kernel's name of the disk; null where it is unknown.";
+        model => "", "Model of the disk; null where the kernel does not report one.";
+        serial => "", "Serial number of the disk; null where the record has none.";
+        file_system => "", "File system, or `block-device`; null where it is unknown.";
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Checked {
     /// The pages as they were, and a description of our own.
     pub(crate) bytes: Vec<u8>,
     pub(crate) rows: u64,
+    /// Names of its columns.
+    pub(crate) names: Vec<String>,
 }
 
 /// Checks a file of at most `most_rows` rows; returns the reason if it is refused.
@@ -57,7 +59,8 @@ pub(crate) fn check(bytes: Vec<u8>, most_rows: u64) -> Result<Checked, String> {
     bytes.extend_from_slice(&description);
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(MARK);
-    Ok(Checked { bytes, rows })
+    let names = footer.columns.into_iter().map(|column| String::from_utf8_lossy(&column.name).into_owned()).collect();
+    Ok(Checked { bytes, rows, names })
 }
 
 /// Returns the number of rows that a file states; the reason if its description cannot be read.

@@ -3,7 +3,7 @@
 //! Holds the layout, its version, the Parquet tables and the hashes. Does not judge: `activebench-facts` computes what
 //! the events mean.
 //!
-//! # Layout, format version 1
+//! # Layout, format version 2
 //! ```text
 //! RUN/
 //!   run.json                  the manifest, written last; until then a marked placeholder
@@ -26,11 +26,14 @@
 //!
 //! **Tables.** One row per event, at most [`ROWS_PER_PART`] rows per file, zstd. A part is encoded in memory and
 //! written at once: a disk that fills up loses whole parts and never makes one unreadable. Column names carry units.
-//! Enumerations are stored as the numbers listed in `tables.rs`, ops by [`activebench_model::call::Op`]'s codes. A file
-//! identity is the two nullable columns `file_s_dev` and `file_ino`. Columns that this version does not know are
-//! ignored; a missing or differently typed one is an error that names it. The tables `cpu`, `samples`, `steal`,
-//! `payload` and `stacks.json` came later than the others: a reader that does not know them leaves them out, and a run
-//! without them has none of their facts.
+//! Enumerations, flags, errors and devices are stored as words (`words.rs`). A file identity is the two nullable columns
+//! `file_s_dev` and `file_ino`. What is unknown is null. Each file says what its columns mean; `docs/tables.md` lists them.
+//! Columns that this version does not know are ignored; a missing or differently typed one is an error that names it. The
+//! tables `cpu`, `samples`, `steal`, `payload` and `stacks.json` came later than the others: a reader that does not know
+//! them leaves them out, and a run without them has none of their facts.
+//!
+//! **Earlier formats.** Format 1 has numbers in the place of words, in columns that end in `_code`, and -1, 0 or a negative
+//! errno in the place of null. It is read as before.
 //!
 //! **Order.** Rows come back in the order in which they were appended. The calls of one
 //! thread are chronological; calls of different threads are *not* sorted among each other,
@@ -57,6 +60,7 @@ mod series;
 mod storage;
 mod tables;
 mod thrift;
+mod words;
 mod writer;
 
 #[cfg(test)]
@@ -71,9 +75,9 @@ pub use history::{FigureFilter, FiguresRead, Found, find_runs, read_figures};
 pub use kept_runs::{KeptRun, KeptRuns, kept_runs};
 pub use layout::{KEPT_PAYLOAD, MANIFEST, SEAL, SERIES_MANIFEST, SERIES_SEAL, STACKS, TOTALS, is_derived};
 pub use panics::without_panic;
-pub use parquet::parquet;
+pub use parquet::{event_table, parquet};
 pub use part::ROWS_PER_PART;
-pub use reader::{Checked, Mismatch, Parts, RunReader};
+pub use reader::{Checked, Mismatch, Parts, RunReader, TableAbout, tables};
 pub use redact::{Given, Redactor, copy_series};
 pub use series::{StoredSeries, read_series, write_series};
 pub use writer::RunWriter;

@@ -3,10 +3,15 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use activebench_model::run::FORMAT;
+use activebench_model::table::ColumnAbout;
 use polars::error::PolarsError;
-use polars::prelude::{DataFrame, ParallelStrategy, ParquetCompression, ParquetReader, ParquetWriter, SerReader};
+use polars::prelude::{
+    DataFrame, KeyValueMetadata, ParallelStrategy, ParquetCompression, ParquetReader, ParquetWriter, SerReader,
+    StatisticsOptions,
+};
 
-use crate::columns::{ColumnsIn, ColumnsOut, Stored};
+use crate::columns::{About, ColumnsIn, ColumnsOut, Described, Stored};
 use crate::error::RecordError;
 use crate::footer;
 use crate::panics::without_panic;
@@ -47,6 +52,25 @@ pub(crate) fn rows_of_frame<R: Table>(frame: &DataFrame, path: &Path) -> Result<
     R::read(&ColumnsIn::of(frame, path), R::TABLE)
 }
 
+/// Returns the columns of a table, in their order.
+pub(crate) fn described<R: Table>() -> Vec<Described> {
+    let mut columns = Vec::new();
+    R::describe(R::TABLE, About::NONE, &mut columns);
+    columns
+}
+
+/// Returns what a file says of itself: the format, its table, and each column's unit and meaning as JSON.
+pub(crate) fn metadata<'a>(table: &str, columns: impl Iterator<Item = &'a ColumnAbout>) -> KeyValueMetadata {
+    let of_file = [("activebench.format", FORMAT.to_string()), ("activebench.table", table.to_owned())];
+    let of_columns = columns.map(|column| {
+        let about = serde_json::json!({ "unit": column.unit, "meaning": column.meaning });
+        (format!("activebench.column.{}", column.name), about.to_string())
+    });
+    KeyValueMetadata::from_static(
+        of_file.into_iter().map(|(key, value)| (key.to_owned(), value)).chain(of_columns).collect(),
+    )
+}
+
 /// Encodes rows as a Parquet file.
 pub(crate) fn encode<R: Table>(rows: &[R]) -> Result<Vec<u8>, RecordError> {
     encode_as(rows, ParquetCompression::Zstd(None))
@@ -57,8 +81,12 @@ pub(crate) fn encode_as<R: Table>(rows: &[R], compression: ParquetCompression) -
     let failed = |error: PolarsError| RecordError::Encode { name: R::TABLE.to_owned(), why: error.to_string() };
     let mut frame = frame_of_rows(rows).map_err(failed)?;
     let mut bytes = Vec::new();
+    let columns = described::<R>();
     ParquetWriter::new(&mut bytes)
         .with_compression(compression)
+        .with_key_value_metadata(Some(metadata(R::TABLE, columns.iter().map(|column| &column.about))))
+        // A part is small and is read whole: the room is better used for what the columns mean.
+        .with_statistics(StatisticsOptions::empty())
         .with_row_group_size(Some(ROWS_PER_PART))
         // Parts are written while the benchmark runs: one thread, not every CPU.
         .set_parallel(false)
@@ -70,11 +98,7 @@ pub(crate) fn encode_as<R: Table>(rows: &[R], compression: ParquetCompression) -
 /// Decodes rows from a Parquet file.
 pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, RecordError> {
     let damaged = |why: String| RecordError::Table { path: path.to_owned(), why };
-    let columns = R::IS_PART.then(|| {
-        let mut names = Vec::new();
-        R::names(R::TABLE, &mut names);
-        names
-    });
+    let columns = R::IS_PART.then(described::<R>);
     let frame = frame_of_bytes(bytes, columns, MOST_ROWS).map_err(damaged)?;
     let rows: Vec<R> = rows_of_frame(&frame, path)?;
     match rows.iter().position(|row| !row.is_possible()) {
@@ -83,15 +107,23 @@ pub(crate) fn decode<R: Table>(path: &Path, bytes: Vec<u8>) -> Result<Vec<R>, Re
     }
 }
 
-/// Decodes the columns of a Parquet file of at most `most_rows` rows, all of them if none are named; returns the reason
-/// if it is damaged.
+/// Decodes the columns of a Parquet file of at most `most_rows` rows: those of the described ones that it has, or all of
+/// them. Returns the reason if it is damaged.
 pub(crate) fn frame_of_bytes(
     bytes: Vec<u8>,
-    columns: Option<Vec<String>>,
+    columns: Option<Vec<Described>>,
     most_rows: usize,
 ) -> Result<DataFrame, String> {
     // First, because not every fault of a file leaves polars a way back: see there.
-    let footer::Checked { bytes, rows } = footer::check(bytes, most_rows as u64)?;
+    let footer::Checked { bytes, rows, names } = footer::check(bytes, most_rows as u64)?;
+    // A run of format 1 has other names. What is missing is named by whoever looks for the column.
+    let has = |name: &String| names.contains(name);
+    let columns = columns.map(|columns| {
+        let names = columns
+            .into_iter()
+            .filter_map(|Described { about, earlier }| Some(about.name).filter(has).or_else(|| earlier.filter(has)));
+        names.collect::<Vec<_>>()
+    });
     let frame = without_panic(|| {
         let reader = ParquetReader::new(Cursor::new(bytes));
         reader.read_parallel(ParallelStrategy::None).with_columns(columns).finish()

@@ -14,16 +14,18 @@ use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::run::{FORMAT, Manifest};
 use activebench_model::sha256;
 use activebench_model::source::{Batches, EventSource, Unreadable};
+use activebench_model::table::ColumnAbout;
 use activebench_model::thread_stacks::Stacks;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
+use crate::figures::FigureRow;
 use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{
     COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
     measured_stream,
 };
-use crate::part::{Table, decode, stated_rows};
+use crate::part::{Table, decode, described, stated_rows};
 use crate::tables::CallClass;
 use crate::writer::json;
 
@@ -427,6 +429,22 @@ pub(crate) fn table_of(name: &str) -> Option<(&'static str, u64)> {
     Some((table, number.parse().ok()?))
 }
 
+fn about_table<R: Table>(about: &'static str) -> TableAbout {
+    let columns = described::<R>().into_iter().map(|column| column.about).collect();
+    TableAbout { name: R::TABLE, about, columns }
+}
+
+/// Description of a table of a run directory.
+#[derive(Clone, Debug)]
+pub struct TableAbout {
+    /// Prefix of its files.
+    pub name: &'static str,
+    /// What its rows are, as a fragment.
+    pub about: &'static str,
+    /// Its columns, in their order.
+    pub columns: Vec<ColumnAbout>,
+}
+
 macro_rules! parts {
     ($(
         $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
@@ -443,6 +461,11 @@ macro_rules! parts {
 
         /// The names of all tables.
         const TABLES: &[&str] = &[$(<$event as Event>::TABLE,)*];
+
+        /// Describes the tables of a run directory: those of the events, and that of the figures.
+        pub fn tables() -> Vec<TableAbout> {
+            vec![$(about_table::<$event>($about),)* about_table::<FigureRow>("The figures of a run, one row each")]
+        }
 
         impl EventSource for RunReader {
             $(
@@ -510,5 +533,29 @@ impl<R: Table> Iterator for Parts<'_, R> {
             self.names = Vec::new().into_iter();
         }
         Some(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_of_every_table_says_what_it_means() {
+        for table in tables() {
+            for (place, column) in table.columns.iter().enumerate() {
+                let at = format!("{}.{}", table.name, column.name);
+                assert!(!table.columns[..place].iter().any(|other| other.name == column.name), "{at} is there twice");
+                assert!(column.meaning.ends_with('.') && column.meaning.starts_with(char::is_uppercase), "{at}");
+                // A unit in a name is the unit.
+                for (ending, unit) in [("_ns", "ns"), ("_bytes", "bytes")] {
+                    assert_eq!(
+                        column.name.ends_with(ending),
+                        column.name.ends_with(ending) && column.unit == unit,
+                        "{at}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn manifest() -> Manifest {
         incomplete: Vec::new(),
         ceilings: None,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

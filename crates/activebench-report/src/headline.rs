@@ -4,10 +4,16 @@
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
+use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
+use activebench_model::watch::Watch;
 
-use crate::run::measurements;
+use crate::run::{measurements, script_figures};
+use crate::unmatched;
 use crate::wording::{PhaseNames, count, list, merged, quoted, shell_command, signal};
+
+/// Why a watch is inconclusive.
+pub(crate) const NO_CLAIMS: &str = "it was watched, and there are no claims to judge";
 
 /// Maximum quoted errors of the tool; the rest is counted.
 const ERRORS_QUOTED: usize = 3;
@@ -85,7 +91,13 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
         let reasons = manifest.incomplete.join("; ");
         add(true, "INCOMPLETE RECORD", format!("{reasons}. Only what was gathered is judged."));
     }
-    if let Some(end) = child_end(&manifest.child)
+    if let Some(watch) = &manifest.watch {
+        add(false, "WATCHED", watched(watch, manifest.clocks.ended_ns - manifest.clocks.started_ns));
+        if let Some(first) = watch.gaps.first() {
+            let further = count(watch.gaps.len() - 1, "further gap");
+            add(false, "NOT WATCHED", if watch.gaps.len() > 1 { format!("{first} {further}.") } else { first.clone() });
+        }
+    } else if let Some(end) = child_end(&manifest.child)
         && run.verdict != RunVerdict::Failed
     {
         add(true, "CHILD", format!("{} {end}.", manifest.command.program()));
@@ -103,13 +115,30 @@ pub(crate) fn notices(run: &JudgedRun) -> Vec<Notice> {
         let tool = &run.parsed.tool;
         add(true, "OUTPUT CUT SHORT", format!("the output does not end as that of {tool} normally does."));
     }
+    if let Some(text) = unmatched::notice(run) {
+        add(false, "NOT MATCHED", text);
+    }
     if let Some(text) = measurements::notice(run) {
         add(false, "MEASUREMENTS", text);
+    }
+    if let Some(text) = script_figures::notice(run) {
+        add(false, "SCRIPT", text);
     }
     for (code, reason) in &manifest.choices.suppressed {
         add(false, "SUPPRESSED", format!("{code}, because: {reason}"));
     }
     notices
+}
+
+/// What was watched, for how long, and what of the beginning is known.
+fn watched(watch: &Watch, watched_ns: u64) -> String {
+    let length = Quantity::ns(watched_ns);
+    let end = watch.end.map_or_else(String::new, |end| format!(", until {}", end.as_str()));
+    let open = match watch.open.len() {
+        0 => "no file was open then".to_owned(),
+        open => format!("{} open then", if open == 1 { "1 file was".to_owned() } else { format!("{open} files were") }),
+    };
+    format!("{} for {length}{end}. The beginning was not seen: {open}.", watch.target)
 }
 
 /// Returns how the child ended; `None` for exit status 0, unless activebench stopped it.
@@ -166,6 +195,9 @@ fn why_discrepancy(run: &JudgedRun) -> String {
 
 fn why_inconclusive(run: &JudgedRun) -> String {
     let open = run.judged.iter().filter(|judged| judged.verdict() == ClaimVerdict::Unverifiable).count();
+    if run.judged.is_empty() && run.manifest.watch.is_some() {
+        return NO_CLAIMS.to_owned();
+    }
     let claims = match (open, not_checked(run), run.judged.len()) {
         (0, _, 0) => "there is no claim to judge".to_owned(),
         (0, 0, _) => "the evidence does not suffice".to_owned(),
@@ -219,9 +251,18 @@ fn distinct<'text>(texts: impl Iterator<Item = &'text str>) -> Vec<&'text str> {
 
 /// Returns the reason why the table of claims is empty.
 pub(crate) fn no_claims(run: &JudgedRun) -> String {
-    if run.parsed.tool.is_empty() {
+    if run.manifest.watch.is_some() {
+        "A watch has no claims: the figures are what was observed.".to_owned()
+    } else if run.parsed.tool.is_empty() {
         let program = run.manifest.command.program();
-        format!("No adapter knows {program}: its figures are not judged.")
+        let hint = r"Say what a number means: --claim 'write=(\d+) MB/s'.";
+        match run.parsed.unmatched.numbers.len() {
+            0 => format!("No adapter knows {program}, and its output has no number with a unit. {hint}"),
+            all => format!(
+                "No adapter knows {program}, and none of the {} in its output is certainly about its I/O. {hint}",
+                count(all, "number")
+            ),
+        }
     } else {
         format!("No claims were found in the output of {}.", run.parsed.tool)
     }

@@ -36,6 +36,7 @@ mod side_by_side;
 mod similar_sentences;
 pub mod tables;
 pub mod ticket;
+mod unmatched;
 mod wording;
 
 pub use format::{FORMATS, Format, document_formats, format_by_name};

@@ -7,6 +7,7 @@ pub(crate) mod figures;
 mod glance;
 pub(crate) mod keys;
 pub(crate) mod measurements;
+pub(crate) mod script_figures;
 pub(crate) mod sentence;
 
 use activebench_model::finding::Severity;
@@ -22,7 +23,7 @@ use crate::escape;
 use crate::findings::{self, Group};
 use crate::page::{Set, Tone};
 use crate::wording::{self, list};
-use crate::{cpu_time, headline, html, limiter, questions, run_context};
+use crate::{cpu_time, headline, html, limiter, questions, run_context, unmatched};
 
 /// Longest command line in the first line of a terminal, in characters; `run.json` has all of it.
 const COMMAND_SHOWN: usize = 160;
@@ -130,6 +131,10 @@ fn head(run: &JudgedRun, room: Room) -> Vec<Block> {
 fn claim_blocks(run: &JudgedRun, room: Room) -> Vec<Block> {
     let mut blocks = if run.parsed.claims.is_empty() { facts(run, room) } else { claims_table(run, room) };
     blocks.extend(claims::remarks(run).into_iter().map(Block::Remark));
+    let items = unmatched::lines(run);
+    if !items.is_empty() {
+        blocks.push(Block::List { label: unmatched::LABEL, items });
+    }
     blocks
 }
 

@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use activebench_model::claim::{Metric, Note};
 pub(crate) use activebench_model::command::{shell_command, shell_word};
+use activebench_model::errno::signal_name;
 use activebench_model::report::JudgedRun;
 
 /// Maximum phases named in one place; the rest is counted.
@@ -117,23 +118,10 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
 
 /// Name of a signal: `signal 9 (SIGKILL)`. Numbers as on x86-64 and arm64 (signal(7)).
 pub(crate) fn signal(number: i32) -> String {
-    let name = match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        _ => return format!("signal {number}"),
-    };
-    format!("signal {number} ({name})")
+    match signal_name(number) {
+        Some(name) => format!("signal {number} ({name})"),
+        None => format!("signal {number}"),
+    }
 }
 
 /// Names of phases in a report.

@@ -1,8 +1,8 @@
 //! Runs the tool under observation: starts it suspended, follows it, releases it, passes on and keeps its output, and
 //! ends it on request.
 //!
-//! One event loop ([`run`]) handles everything: output, signals, the timeout, the child's end. Prints nothing;
-//! messages for the user go through [`Hooks`].
+//! One event loop ([`run`]) handles everything: output, signals, the timeout, the child's end. [`watch`] is its like for
+//! processes that run already. Prints nothing; messages for the user go through [`Hooks`].
 
 mod capture;
 mod child;
@@ -12,6 +12,7 @@ mod identity;
 mod limits;
 mod output;
 pub mod stub;
+mod watched;
 
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
@@ -31,6 +32,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 pub use confinement::Confinement;
 pub use identity::{Identity, with_roots_files};
 pub use output::{CapturedOutput, OutputLine, Stream};
+pub use watched::{WatchOptions, Watched, Watching, watch};
 
 /// Time after which a child that was asked to end is killed.
 const GRACE: Duration = Duration::from_secs(5);

@@ -46,6 +46,14 @@ pub trait Adapter: Advisor {
     /// Returns the kinds of numbers that its outputs can state.
     fn metrics(&self) -> &'static [Metric];
 
+    /// Returns true if scripts use the program for other work as well: dd prepares files. Such an execution is a
+    /// measurement only where the script starts no benchmark and shows its figure
+    /// (see [`crate::execution::is_shown`]).
+    fn is_everyday(&self) -> bool;
+
+    /// Returns true if its standard output is the data that it moves, and all figures are on standard error.
+    fn writes_data_to_stdout(&self) -> bool;
+
     /// Returns arguments that make the tool also print machine-readable figures, to be appended to the user's own. Empty
     /// if it needs none, or if the user's arguments do not allow them.
     fn added_arguments(&self, command: &CommandLine) -> Vec<String>;
@@ -77,6 +85,9 @@ pub trait Adapter: Advisor {
 
     /// Returns true if a word of its command line or of such a file only labels something, and names no file.
     fn is_label(&self, word: &str) -> bool;
+
+    /// Returns true if a word of its command line names only what the tool reads, also where it writes.
+    fn is_input(&self, word: &str) -> bool;
 
     /// Returns the recorded I/O that it would repeat, by its own words and those of its files; `None` if it repeats
     /// none.

@@ -73,6 +73,14 @@ impl Adapter for Bonnie {
         &[Metric::Throughput, Metric::OperationRate, Metric::CpuTotal, Metric::LatencyMax]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         // Builds of several versions are distinguished by a number: bonnie197, bonnie++-1.03.
         file_name.strip_prefix("bonnie").is_some_and(|rest| {
@@ -147,6 +155,10 @@ impl Adapter for Bonnie {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

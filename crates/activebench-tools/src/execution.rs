@@ -33,13 +33,15 @@ pub fn executed(
     output: &ToolOutput,
 ) -> Executed {
     let all = invocations(command, execs, links);
-    let measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
+    let mut measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
+    without_helpers(&mut measuring, |index| all[*index].0);
+    let first = measuring.first().copied();
     let tool = match adapter_for_program(command.program()) {
         Some(adapter) => Some((adapter, command.clone())),
         // A tool that was only run for its version measured nothing.
-        None => all
-            .get(measuring.first().copied().unwrap_or(0))
-            .cloned()
+        None => first
+            .or_else(|| all.iter().position(|(adapter, _)| !adapter.is_everyday()))
+            .map(|index| all[index].clone())
             .or_else(|| identified_by_output(command, execs, output)),
     };
     Executed { tool, measuring: measuring.into_iter().map(|index| all[index].0.name()).collect() }
@@ -57,7 +59,37 @@ pub fn measuring<'a>(
     execs: &'a [Exec],
     links: &BTreeMap<String, String>,
 ) -> Vec<(&'a Exec, Invocation)> {
-    executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own)).collect()
+    let measuring = executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own));
+    let mut measuring: Vec<_> = measuring.collect();
+    without_helpers(&mut measuring, |(_, (adapter, _))| *adapter);
+    measuring
+}
+
+/// Leaves out executions of everyday programs if a benchmark is among the executions: they helped it.
+fn without_helpers<T>(executions: &mut Vec<T>, adapter: impl Fn(&T) -> &'static dyn Adapter) {
+    if executions.iter().any(|execution| !adapter(execution).is_everyday()) {
+        executions.retain(|execution| !adapter(execution).is_everyday());
+    }
+}
+
+/// Fewest bytes with which an execution of an everyday program measures something: scripts write sectors, keys and
+/// markers with less.
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// Returns true if somebody may read an execution as a measurement: always for a benchmark; for an everyday program where
+/// it moved [`LEAST_BYTES`] and the command shows one of its figures. `printed` is what the execution printed, `shown`
+/// what the whole command did.
+pub fn is_shown(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput, shown: &ToolOutput) -> bool {
+    if !adapter.is_everyday() {
+        return true;
+    }
+    let shown = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
+    let parsed = adapter.parse(command, printed, None);
+    let large = parsed.claims.iter().filter(|claim| claim.claimed_bytes.is_some_and(|bytes| bytes >= LEAST_BYTES));
+    let mut figures = large
+        .map(|claim| &claim.printed)
+        .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)));
+    figures.any(|figure| shown.iter().any(|stream| stream.contains(&figure)))
 }
 
 fn executions_of_tools<'a>(
@@ -66,6 +98,9 @@ fn executions_of_tools<'a>(
     links: &BTreeMap<String, String>,
 ) -> impl Iterator<Item = (&'a Exec, Invocation)> {
     let of_tool = |exec: &'a Exec| {
+        if let Some((adapter, argv)) = applet(exec) {
+            return Some((exec, (adapter, CommandLine { argv, cwd: command.cwd.clone() })));
+        }
         let adapter = adapter_for_program(&exec.filename)
             .or_else(|| adapter_for_program(links.get(&exec.filename).map(String::as_str)?))?;
         let argv = match exec.arguments.is_empty() {
@@ -75,6 +110,13 @@ fn executions_of_tools<'a>(
         Some((exec, (adapter, CommandLine { argv, cwd: command.cwd.clone() })))
     };
     execs.iter().filter_map(of_tool)
+}
+
+/// Returns the tool that a program of many tools was told to be by its first argument.
+fn applet(exec: &Exec) -> Option<(&'static dyn Adapter, Vec<String>)> {
+    let is_many = exec.filename.rsplit('/').next() == Some("busybox");
+    let argv = exec.arguments.get(1..).filter(|_| is_many)?;
+    Some((adapter_for_program(argv.first()?)?, argv.to_vec()))
 }
 
 /// Finds a tool that ran under another name: its output identifies the tool, its arguments show which execution
@@ -187,6 +229,24 @@ mod tests {
     }
 
     #[test]
+    fn a_dd_is_a_measurement_where_its_figure_is_shown() {
+        let report = |bytes: u64| {
+            format!("1+0 records in\n1+0 records out\n{bytes} bytes (9 MB, 9 MiB) copied, 0.5 s, 9.5 MB/s\n")
+                .into_bytes()
+        };
+        let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], cwd: "/".to_owned() };
+        let check = |bytes: u64, shown: &str, expected: bool| {
+            let printed = ToolOutput { stderr: report(bytes), ..ToolOutput::default() };
+            let shown = ToolOutput { stdout: shown.into(), ..ToolOutput::default() };
+            assert_eq!(is_shown(&crate::dd::Dd, &command, &printed, &shown), expected, "{bytes} {shown:?}");
+        };
+        check(4_750_000, "speed: 9.5 MB/s", true);
+        check(4_750_000, "done", false);
+        check(512, "speed: 9.5 MB/s", false);
+        assert!(is_shown(&Iozone, &command, &ToolOutput::default(), &ToolOutput::default()));
+    }
+
+    #[test]
     fn the_tool_that_measured_is_the_one_that_is_judged() {
         let command = |words: &[&str]| CommandLine {
             argv: words.iter().map(|word| (*word).to_owned()).collect(),
@@ -210,7 +270,16 @@ mod tests {
             ),
             (&["./all.sh"], vec![exec("./bench", &["bench", "-i0"])], Some("iozone bench -i0"), 1),
             (&["nice", "iozone", "-i0"], vec![exec("/usr/bin/iozone", &[])], Some("iozone iozone -i0"), 1),
-            (&["dd"], vec![exec("/bin/dd", &["dd"])], None, 0),
+            (&["cp"], vec![exec("/bin/cp", &["cp"])], None, 0),
+            (&["dd"], vec![exec("/bin/dd", &["dd"])], Some("dd dd"), 1),
+            (&["./all.sh"], vec![exec("/bin/busybox", &["busybox", "dd", "of=x"])], Some("dd dd of=x"), 1),
+            (&["./all.sh"], vec![exec("/bin/dd", &["dd", "if=/dev/zero", "of=/dev/null"])], None, 0),
+            (
+                &["./all.sh"],
+                vec![exec("/bin/dd", &["dd", "of=x"]), exec("/bin/fio", &["fio", "--name=a", "--size=1m"])],
+                Some("fio fio --name=a --size=1m"),
+                1,
+            ),
         ] {
             let found = executed(&command(words), &execs, &links, &ToolOutput::default());
             let tool = found.tool.map(|(adapter, own)| format!("{} {}", adapter.name(), own.argv.join(" ")));

@@ -107,6 +107,14 @@ impl Adapter for Fio {
         ]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         file_name == "fio"
     }
@@ -201,6 +209,10 @@ impl Adapter for Fio {
     /// Returns true for a job's name.
     fn is_label(&self, word: &str) -> bool {
         word.trim_start_matches('-').starts_with("name=")
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
+        false
     }
 
     fn replayed(&self, texts: &[&str]) -> Option<Replayed> {

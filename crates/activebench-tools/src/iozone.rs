@@ -89,6 +89,14 @@ impl Adapter for Iozone {
         ]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     fn is_program(&self, file_name: &str) -> bool {
         matches!(file_name, "iozone" | "iozone3")
     }
@@ -161,6 +169,10 @@ impl Adapter for Iozone {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -7,15 +7,28 @@
 
 mod adapter;
 pub mod bonnie;
+pub mod dd;
 pub mod execution;
 pub mod fio;
+pub mod fs_mark;
+mod getopt;
+pub mod hdparm;
+pub mod ioping;
 pub mod iozone;
+pub mod matched_numbers;
 mod named_files;
 pub mod orion;
 mod pasted;
+pub mod pg_test_fsync;
+mod printed;
+pub mod printed_numbers;
 mod program;
 mod registry;
+pub mod script_figures;
+pub mod stated_claims;
+pub mod stress_ng;
 mod syncs;
+pub mod sysbench;
 mod vetted;
 mod words;
 

@@ -80,6 +80,14 @@ impl Adapter for Orion {
         &[Metric::Throughput, Metric::OperationRate, Metric::LatencyMean, Metric::LatencyMax]
     }
 
+    fn is_everyday(&self) -> bool {
+        false
+    }
+
+    fn writes_data_to_stdout(&self) -> bool {
+        false
+    }
+
     /// Returns true for `orion` (from 11.2 on, with the database), `orion10`, `orion11`, Oracle's downloads
     /// (`orion_linux_x86-64`), and the program with which the tests replace them.
     fn is_program(&self, file_name: &str) -> bool {
@@ -148,6 +156,10 @@ impl Adapter for Orion {
     }
 
     fn is_label(&self, _word: &str) -> bool {
+        false
+    }
+
+    fn is_input(&self, _word: &str) -> bool {
         false
     }
 

@@ -19,6 +19,13 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::bonnie::Bonnie,
     &crate::fio::Fio,
     &crate::orion::Orion,
+    &crate::dd::Dd,
+    &crate::sysbench::Sysbench,
+    &crate::pg_test_fsync::PgTestFsync,
+    &crate::ioping::Ioping,
+    &crate::hdparm::Hdparm,
+    &crate::fs_mark::FsMark,
+    &crate::stress_ng::StressNg,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

@@ -19,6 +19,7 @@ mod report;
 mod show;
 mod verify;
 mod verify_bundle;
+mod watch;
 
 use activebench_engine::failure::Failure;
 
@@ -79,6 +80,7 @@ macro_rules! subcommands {
 // In the order of the help.
 subcommands! {
     Verify(verify::Verify),
+    Watch(watch::Watch),
     Check(check::CheckFolder),
     Recheck(recheck::Recheck),
     Report(report::Report),

@@ -131,7 +131,7 @@ pub(crate) fn write(
     match by_name(name).ok_or_else(|| anyhow!("no format `{name}`"))? {
         RunFormat::Report(format) => Ok(out.write_all(format.render(judged, style).as_bytes())?),
         RunFormat::Parquet(table) => {
-            let bytes = activebench_record::parquet(&shown((table.of)(judged)))
+            let bytes = activebench_record::parquet(table.name, &shown((table.of)(judged)))
                 .with_context(|| format!("cannot write the run as {name}"))?;
             Ok(out.write_all(&bytes)?)
         }

@@ -9,16 +9,19 @@ mod arguments;
 mod commands;
 mod formats;
 mod output;
+mod separator;
 mod settings;
 
 use activebench_engine::{interruption, recording, say};
 use activebench_probe::service;
+use activebench_report::escape::terminal;
 use activebench_runner::stub;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::arguments::Colour;
 use crate::commands::{Command, Rights, Subcommand};
+use crate::separator::{Separated, separated};
 use crate::settings::Settings;
 
 /// Run a disk benchmark, observe with eBPF what the kernel really did for it, and report whether its figures are true.
@@ -28,9 +31,9 @@ use crate::settings::Settings;
 #[derive(Parser, Debug)]
 #[command(name = "activebench", version, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
-    activebench verify -- iozone -i0 -s1g\n  \
-    activebench verify --format markdown=ticket.md -- iozone -i0 -i1 -e -c -s4g\n  \
-    activebench verify --plan -- fio --name=a --rw=randread --size=1g --iodepth=32\n  \
+    activebench verify iozone -i0 -s1g\n  \
+    activebench verify --format markdown=ticket.md iozone -i0 -i1 -e -c -s4g\n  \
+    activebench verify --plan fio --name=a --rw=randread --size=1g --iodepth=32\n  \
     activebench recheck activebench-runs/20261121T040506Z-iozone\n  \
     activebench compare runs/disk-a runs/disk-b\n  \
     activebench replicate runs/disk-a --target /mnt/disk-b\n  \
@@ -93,7 +96,11 @@ fn parsed() -> Cli {
         std::process::exit(failure.code as i32);
     });
     settings.say_refused();
-    let matches = settings.applied(command).get_matches();
+    let Separated { words, also_own } = separated(&command, std::env::args_os().collect());
+    let matches = settings.applied(command).get_matches_from(words);
+    for word in also_own {
+        say!("{} belongs to the benchmark (hint: options of activebench go before its name)", terminal(&word));
+    }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 

@@ -58,7 +58,7 @@ pub(crate) enum Weight {
 
 impl Weight {
     /// Returns its outcome under a profile.
-    pub(crate) fn under(self, thresholds: &Thresholds, has_adapter: bool) -> (Severity, Option<Effect>) {
+    pub(crate) fn under(self, thresholds: &Thresholds, has_claims: bool) -> (Severity, Option<Effect>) {
         match self {
             Weight::Note => (Severity::Note, None),
             Weight::Warn(effect) if thresholds.warn_counts_as_fail => (Severity::Fail, Some(effect)),
@@ -66,7 +66,7 @@ impl Weight {
             Weight::WarnWith(effect) if thresholds.warn_counts_as_fail => (Severity::Fail, Some(effect)),
             Weight::WarnWith(effect) => (Severity::Warn, Some(effect)),
             // Without claims nobody is accused.
-            Weight::Fail(_) | Weight::FailOfRun if !has_adapter => (Severity::Warn, None),
+            Weight::Fail(_) | Weight::FailOfRun if !has_claims => (Severity::Warn, None),
             Weight::Fail(effect) => (Severity::Fail, Some(effect)),
             Weight::WarnOfRun if thresholds.warn_counts_as_fail => (Severity::Fail, None),
             Weight::WarnOfRun => (Severity::Warn, None),
@@ -141,7 +141,7 @@ impl<'a> Case<'a> {
         let phase =
             self.phase.ok_or_else(|| Halt::not_applicable("The check applies to a pass, not to the whole run."))?;
         let claims = self.run.storage_rates_of(phase);
-        if claims.is_empty() && self.run.has_adapter() {
+        if claims.is_empty() && self.run.has_claims() {
             return Err(Halt::not_applicable("No rate of this pass is judged as a figure about storage."));
         }
         Ok(self.concerning(claims))
@@ -150,7 +150,7 @@ impl<'a> Case<'a> {
     /// Returns the same case for the phase's rates and times, without plain counts.
     pub(crate) fn concerning_rates(&self) -> Result<Self, Halt> {
         let rates: Vec<_> = self.claims.iter().copied().filter(|claim| !claim.metric.is_count()).collect();
-        if rates.is_empty() && self.run.has_adapter() {
+        if rates.is_empty() && self.run.has_claims() {
             return Err(Halt::not_applicable("The tool does not print a rate or time for this pass."));
         }
         Ok(self.concerning(rates))
@@ -214,7 +214,12 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn fires(&self, firing: Firing) -> Finding {
-        self.label().fires(firing, self.thresholds(), self.run.has_adapter())
+        let finding = self.label().fires(firing, self.thresholds(), self.run.has_claims());
+        if self.run.has_adapter() || finding.effect != Some(Effect::Refuted) {
+            return finding;
+        }
+        // The claim was found because it agrees with this pass. What differs is another figure, or another pass.
+        Finding { severity: Some(Severity::Note), effect: None, ..finding }
     }
 
     fn label(&self) -> Label {
@@ -283,7 +288,7 @@ impl Detector {
     /// Judges a run: at least one finding.
     pub fn judge(&self, run: &Run<'_>) -> Vec<Finding> {
         match self.judge {
-            Judge::Run(judge) | Judge::CommandLine(judge) => judge(run),
+            Judge::Run(judge) | Judge::Command(judge) | Judge::CommandLine(judge) => judge(run),
             Judge::Series(_) => {
                 let why = "This is a single run. `verify --repeat` compares several.";
                 vec![Case::of_run(self, run).halted(Halt::not_applicable(why))]
@@ -309,7 +314,7 @@ pub(crate) fn of_each_phase<'a>(
     let mut findings = Vec::new();
     for phase in run.phases {
         let case = Case::of_phase(detector, run, phase);
-        if case.claims().is_empty() && run.has_adapter() {
+        if case.claims().is_empty() && run.has_claims() {
             findings.push(case.halted(Halt::not_applicable("The tool does not print a figure for this pass.")));
             continue;
         }

@@ -7,8 +7,9 @@
 //!
 //! # How it decides
 //! It compares `modal_request_bytes`, the size that most data calls asked for, with the block size that the tool was
-//! given. If they differ it fails, and rates claimed for storage are misleading. Requests at the device are not
-//! compared: the kernel splits and merges them, and FLUSH requests have no size.
+//! given. If they differ it fails, and rates claimed for storage are misleading. Where the tool divides one operation into
+//! calls of a stated size, that size is compared. Requests at the device are not compared: the kernel splits and merges
+//! them, and FLUSH requests have no size.
 //!
 //! # When it is wrong
 //! A synchronous engine with a queue depth may gather several operations into one call (fio's `vsync`). Whole
@@ -57,7 +58,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let Some(block) = phase.block_bytes.filter(|block| *block > 0) else {
+    let Some(block) = phase.divided_into_bytes.or(phase.block_bytes).filter(|block| *block > 0) else {
         read_whole(phase)?;
         return Err(Halt::not_applicable("The tool was configured with several block sizes."));
     };

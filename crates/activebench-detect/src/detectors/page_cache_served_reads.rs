@@ -9,7 +9,8 @@
 //! enter the page cache in this pass were there before. From 5 % on it warns. From 20 % on it fails, and the claim is
 //! misleading.
 //!
-//! It counts pages that entered the cache, including priming by the same pass. It does not subtract bytes at the
+//! It counts pages that entered the cache, including priming by the same pass. In a pass that reads and writes, writes
+//! insert pages, too: there it counts no more than the device or the tasks' accounting shows as read. It does not subtract bytes at the
 //! device from bytes read, because readahead falsifies that difference. Direct reads are left out of both sides.
 //!
 //! It is undecided when the tasks' own I/O accounting shows clearly more bytes from storage than entered the cache:
@@ -45,6 +46,7 @@ const FACTS: &[FactName] = &[
     FactName::CacheInsertedBytes,
     FactName::DirectShare,
     FactName::StorageReadBytes,
+    FactName::DeviceReadBytes,
     FactName::Mappings,
 ];
 
@@ -95,7 +97,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("All bytes were read with O_DIRECT. AB204 checks whether that was honoured."));
     }
     let buffered = read * (1.0 - direct);
-    let inserted = run.fact(phase, FactName::CacheInsertedBytes)?;
+    let inserted = inserted_by_reads(run, phase, direct)?;
     let served = (1.0 - inserted / buffered).clamp(0.0, 1.0);
     let limits = case.thresholds();
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
@@ -135,6 +137,22 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         },
         advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
+}
+
+/// Returns the bytes that reads brought into the page cache. Writes of new blocks insert pages, too: in a pass that also
+/// writes, reads inserted no more than the device read.
+fn inserted_by_reads(run: &Run<'_>, phase: &Phase, direct: f64) -> Result<f64, String> {
+    let inserted = run.fact(phase, FactName::CacheInsertedBytes)?;
+    let on_device = run.target_of(phase).is_some_and(|target| target.tier == Tier::Block);
+    if phase.direction != Direction::Mixed || direct > 0.0 || !on_device {
+        return Ok(inserted);
+    }
+    let [stored, device] =
+        [FactName::StorageReadBytes, FactName::DeviceReadBytes].map(|name| phase.facts.complete(name).ok());
+    Ok(match stored.zip(device) {
+        Some((stored, device)) => inserted.min(stored.max(device)),
+        None => inserted,
+    })
 }
 
 fn served_from_mapping(case: &Case<'_>, phase: &Phase, read: f64, from_device: f64) -> Firing {

@@ -89,7 +89,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
     let rates: Vec<&Claim> = case.claims().iter().copied().filter(|claim| !claim.metric.is_latency()).collect();
-    if rates.is_empty() && run.has_adapter() {
+    if rates.is_empty() && run.has_claims() {
         return Err(Halt::not_applicable("No rate is claimed for this pass."));
     }
     let case = &case.concerning(rates);

@@ -30,6 +30,8 @@
 //! overwritten in memory. This fails, and rates claimed for storage are misleading. It only warns where the command
 //! asks for it (loops, a time limit, one record again and again).
 //!
+//! For a program that no adapter knows, both rules only warn: nobody said which blocks it means to visit.
+//!
 //! # When it is wrong
 //! It is wrong for a tool that repeats one region in one pass when its adapter does not know that.
 //!
@@ -178,6 +180,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     };
     let weight = match (by_design || storage.is_none(), share < limits.ab401_distinct_fail_ratio.value.value) {
         (true, _) => Weight::Note,
+        // Nobody said which blocks the program means to visit.
+        (false, true) if !run.has_adapter() => Weight::Warn(Effect::Misleading),
         (false, true) => Weight::Fail(Effect::Misleading),
         (false, false) => Weight::Warn(Effect::Misleading),
     };
@@ -242,7 +246,8 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
         return Ok(None);
     }
-    let said = phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let said =
+        !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(Some(
         case.fires(Firing {

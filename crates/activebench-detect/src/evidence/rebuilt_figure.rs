@@ -167,8 +167,9 @@ fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, Stri
     if !expected.contains(&claim.value.unit) {
         return Err(format!("a figure in {} cannot be rebuilt for this metric", claim.value.unit.as_str()));
     }
+    let clock_ns = |window: FactName| Ok::<f64, String>(run.fact(phase, window)? - phase.excluded_ns as f64);
     let per_second = |amount: f64, window: FactName| -> Result<f64, String> {
-        let window_ns = run.fact(phase, window)?;
+        let window_ns = clock_ns(window)?;
         if window_ns > 0.0 { Ok(amount * 1e9 / window_ns) } else { Err(format!("{} is zero", window.as_str())) }
     };
     let fact = |name| run.fact(phase, name);
@@ -178,7 +179,7 @@ fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, Stri
         Metric::TimePerOperation => {
             let operations = operations(run, phase)?;
             if operations > 0.0 {
-                Ok(exactly(fact(rate_window(phase))? / operations))
+                Ok(exactly(clock_ns(rate_window(phase))? / operations))
             } else {
                 Err("no operation was seen".to_owned())
             }

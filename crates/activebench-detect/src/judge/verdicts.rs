@@ -75,8 +75,10 @@ pub fn judge(run: &Run<'_>) -> Judgement {
 pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement {
     let (mut findings, mut judged, mut limiters) = (Vec::new(), Vec::new(), Vec::new());
     let mut about_run = HashMap::new();
-    for measurement in measurements {
-        let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(measurement)).collect();
+    for (place, measurement) in measurements.iter().enumerate() {
+        let judged_here = DETECTORS.iter().filter(|detector| place == 0 || !detector.is_of_the_command());
+        let of = |detector: &Detector| if detector.is_of_the_command() { run } else { measurement };
+        let mut own: Vec<Finding> = judged_here.flat_map(|detector| detector.judge(of(detector))).collect();
         suppress(&mut own, &run.manifest.choices);
         let by_claim = FindingsByClaim::new(&own);
         let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
@@ -94,23 +96,27 @@ pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement 
     Judgement { findings, judged, verdict, because, exit_code, limiters, shares, target, questions }
 }
 
-/// Adds the findings of a measurement to those before it. What is said of the whole run is said once: `about_run` has
-/// the places of such findings.
+/// Adds the findings of a measurement to those before it. What several say of the whole run is said once: `about_run`
+/// has the places of such findings.
 fn add_findings(
     findings: &mut Vec<Finding>,
     about_run: &mut HashMap<(String, Outcome, String), usize>,
-    own: Vec<Finding>,
+    mut own: Vec<Finding>,
 ) {
-    for finding in own {
-        if finding.phase.is_none() {
-            let key = (finding.code.clone(), finding.outcome, finding.message.to_string());
-            if let Some(place) = about_run.get(&key) {
-                findings[*place].claims.extend(finding.claims);
-                continue;
-            }
-            about_run.insert(key, findings.len());
+    let key = |finding: &Finding| (finding.code.clone(), finding.outcome, finding.message.to_string());
+    own.retain_mut(|finding| {
+        let known = finding.phase.is_none().then(|| about_run.get(&key(finding))).flatten();
+        if let Some(place) = known {
+            findings[*place].claims.append(&mut finding.claims);
         }
-        findings.push(finding);
+        known.is_none()
+    });
+    let of_run = own.iter().enumerate().filter(|(_, finding)| finding.phase.is_none());
+    about_run.extend(of_run.map(|(place, finding)| (key(finding), findings.len() + place)));
+    // The findings of the only measurement are moved, not copied: they are most of the memory of a judgement.
+    match findings.is_empty() {
+        true => *findings = own,
+        false => findings.append(&mut own),
     }
 }
 
@@ -252,7 +258,10 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
 /// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
-    if let Some(ended) = judge_child(&run.manifest.child) {
+    // What was watched goes on, or ended as it would have.
+    if run.manifest.watch.is_none()
+        && let Some(ended) = judge_child(&run.manifest.child)
+    {
         return ended;
     }
     let count = |verdict: ClaimVerdict| judged.iter().filter(|claim| claim.verdict() == verdict).count();
@@ -274,14 +283,17 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Discrepancy, format!("{} {} fails", finding.code, finding.name));
     }
     if judged.is_empty() {
-        return (
-            RunVerdict::Inconclusive,
-            "no claim was read from the tool's output: nothing could be verified".to_owned(),
-        );
+        return (RunVerdict::Inconclusive, without_claims(run));
     }
     let unverifiable = count(ClaimVerdict::Unverifiable);
     if unverifiable > 0 {
         return (RunVerdict::Inconclusive, format!("of {all} claims {unverifiable} could not be verified"));
+    }
+    // A rate that nobody could compare may be the one that matters.
+    let unmatched = run.parsed.unmatched.rates();
+    if unmatched > 0 {
+        let because = format!("of {} rates {unmatched} are about I/O that was not found", unmatched + all);
+        return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {
         return (RunVerdict::Inconclusive, why);
@@ -305,6 +317,20 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         left => format!(", {left} were not checked"),
     };
     (RunVerdict::Verified, format!("{confirmed} of {all} claims agree with the observation{not_checked}"))
+}
+
+/// Returns the reason why nothing was judged, with the next step.
+fn without_claims(run: &Run<'_>) -> String {
+    if run.manifest.watch.is_some() {
+        return "a watch has no claims: it reports what was observed, and nothing is verified".to_owned();
+    }
+    let unmatched = run.parsed.unmatched.numbers.len();
+    let says_which = r"`--claim 'write=(\d+) MB/s'` says what a number means";
+    match (run.has_adapter(), unmatched) {
+        (true, _) => "no claim was read from the tool's output: nothing could be verified".to_owned(),
+        (false, 0) => format!("the output has no number with a unit: nothing could be verified ({says_which})"),
+        (false, all) => format!("none of {all} numbers of the output is certainly about its I/O ({says_which})"),
+    }
 }
 
 /// Returns the reason why a run without contradicted claims is inconclusive all the same: a pass has rates and none of

@@ -12,6 +12,7 @@ use crate::mutations::{Weight, weight};
 /// Who may judge without any fact of the pass, and what by.
 const BY_OTHER_EVIDENCE: &[(&str, &str)] = &[
     ("AB111", "the tool's output contradicts itself"),
+    ("AB114", "what the script prints beside its tools"),
     ("AB403", "the engine that the options name makes one call at a time"),
     ("AB502", "the tool itself says that its figures are invalid"),
     ("AB503", "the speed of the links, of the host's own files"),

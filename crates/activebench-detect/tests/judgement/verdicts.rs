@@ -281,3 +281,42 @@ fn judged_runs_read_as_they_should() {
         insta::assert_snapshot!("judged-runs", text);
     });
 }
+
+/// Judges a case as that of a program that no adapter knows, whose claims were found by their agreement with its I/O.
+fn without_adapter(base: &str, case: &Value, unmatched_rates: usize) -> Judgement {
+    let mut stored = cases::changed(base, case);
+    stored.parsed.tool.clear();
+    let number = json!({
+        "printed": {"text": "500", "unit": "MB/s"}, "is_rate": true, "reason": "no pass has this figure",
+        "nearest": null, "source": {"stream": "stdout", "line": 9, "text": "500 MB/s"}
+    });
+    let unmatched = json!({"numbers": vec![number; unmatched_rates], "left_out": 0});
+    stored.parsed.unmatched = serde_json::from_value(unmatched).expect("unmatched numbers");
+    judge(&stored.run())
+}
+
+#[test]
+fn without_an_adapter_honest_runs_are_not_accused_and_nothing_is_refuted() {
+    for path in cases::files(&cases::fixtures().join("honest")) {
+        let judgement = without_adapter(&cases::stem(&path), &json!({}), 0);
+        let contradicted = judgement.judged.iter().any(|claim| claim.verdict().is_contradicted());
+        let code = judgement.exit_code;
+        assert!(!contradicted && code == 0, "{}: {} {:?}", path.display(), judgement.because, judgement.judged);
+    }
+    let no_byte = json!({"facts": {"write_bytes": 0, "write_calls": 0}});
+    let judgement = without_adapter("write", &no_byte, 0);
+    assert!(judgement.judged.iter().all(|claim| claim.verdict() != ClaimVerdict::Refuted), "{:?}", judgement.judged);
+}
+
+#[test]
+fn without_an_adapter_what_misleads_is_named_and_an_unmatched_rate_leaves_the_run_open() {
+    let device = json!({"manifest": {"choices": {"subject": "device"}}});
+    for base in ["write-default", "read-cached"] {
+        let judgement = without_adapter(base, &device, 0);
+        let verdicts = (judgement.verdict, judgement.exit_code, judgement.judged[0].verdict());
+        assert_eq!(verdicts, (RunVerdict::Discrepancy, 1, ClaimVerdict::Misleading), "{}", judgement.because);
+    }
+    let open = without_adapter("write", &json!({}), 2);
+    assert_eq!((open.verdict, open.exit_code), (RunVerdict::Inconclusive, 3), "{}", open.because);
+    assert!(open.because.contains("2 are about I/O that was not found"), "{}", open.because);
+}

@@ -62,7 +62,7 @@ fn what_the_worker_of_a_loop_device_carries_down_is_the_backing_file_s() {
     let by_workers = |row: &&HashMap<String, String>| {
         row["device"] != device && row["kind"] == "completed" && row["action"] == "write" && row["origin"] == "kernel"
     };
-    let of_image = block.iter().filter(by_workers).filter(|row| row["file.ino"] == image);
+    let of_image = block.iter().filter(by_workers).filter(|row| row["file_ino"] == image);
     let written: u64 = of_image.map(|row| row["bytes"].parse::<u64>().expect("a number")).sum();
     assert!(written >= 32 * MIB, "the worker wrote {written} bytes to the image");
 }
@@ -94,7 +94,7 @@ fn read(volume: &Volume, what: &str, options: &[&str]) -> u64 {
     run.assert_nothing_lost();
     let device = volume.device_number();
     let of_file = |row: &&HashMap<String, String>| {
-        row["device"] == device && row["kind"] != "queued" && row["action"] == "read" && !row["file.ino"].is_empty()
+        row["device"] == device && row["kind"] != "queued" && row["action"] == "read" && !row["file_ino"].is_empty()
     };
     let bytes = |row: &HashMap<String, String>, column: &str| row[column].parse::<u64>().expect("bytes");
     let from_device: u64 = run.rows("block").iter().filter(of_file).map(|row| bytes(row, "bytes")).sum();

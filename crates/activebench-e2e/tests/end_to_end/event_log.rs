@@ -117,11 +117,11 @@ fn a_log_that_is_cut_leaves_exact_totals() {
         serde_json::from_slice(&fs::read(run.run.join("totals.json")).expect("totals.json")).expect("JSON");
     let is_open = |row: &std::collections::HashMap<String, String>| row["op"] == "open" && row["name"] == data;
     let opened = rows(&run.run, "names").into_iter().find(is_open).expect("the file was opened");
-    let ino: u64 = opened["file.ino"].parse().expect("a number");
+    let ino: u64 = opened["file_ino"].parse().expect("a number");
     let of_file = |row: &Value| row["op"] == "pread" && row["file"]["ino"] == ino;
     let sum = totals["calls"].as_array().expect("sums").iter().find(|row| of_file(row)).expect("a sum of the file");
     let logged = rows(&run.run, "calls");
-    let logged = logged.iter().filter(|row| row["op"] == "pread" && row["file.ino"] == opened["file.ino"]).count();
+    let logged = logged.iter().filter(|row| row["op"] == "pread" && row["file_ino"] == opened["file_ino"]).count();
     // Plus every page once before the clock starts.
     assert_eq!(logged as u64 + sum["calls"].as_u64().expect("a count"), (COUNT + PAGES) as u64);
     assert_eq!(sum["returned"].as_u64(), sum["calls"].as_u64().map(|calls| calls * 4096));

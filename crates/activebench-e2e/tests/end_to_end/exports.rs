@@ -54,10 +54,14 @@ fn recorded(run: &Path, file: &str) -> BTreeMap<(String, u64, u64), u64> {
             "fdatasync" => "datasync",
             _ => continue,
         };
-        let same = ["file.s_dev", "file.ino"].iter().all(|column| row[*column] == opened[*column]);
+        let same = ["file_s_dev", "file_ino"].iter().all(|column| row[*column] == opened[*column]);
         let counts = row["returned"] != "0" || action.ends_with("sync");
         if same && counts {
-            let place = |column: &str| row[column].parse::<i64>().expect("a number").max(0) as u64;
+            // An empty field is unknown, or the call failed.
+            let place = |column: &str| match row[column].as_str() {
+                "" => 0,
+                number => number.parse::<i64>().expect("a number").max(0) as u64,
+            };
             *counted.entry((action.to_owned(), place("offset"), place("returned"))).or_insert(0) += 1;
         }
     }

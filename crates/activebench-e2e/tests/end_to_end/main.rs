@@ -2,6 +2,7 @@
 
 mod accept;
 mod advice;
+mod any_program;
 mod attacks;
 mod bonnie;
 mod bundle;
@@ -37,4 +38,6 @@ mod replicate;
 mod scripts;
 mod series;
 mod steady;
+mod tables;
+mod watch;
 mod wrappers;

@@ -32,16 +32,19 @@ impl CallsByFile {
         Self { calls: run.rows("calls"), names: run.rows("names") }
     }
 
-    /// Offset, requested and returned bytes of each call of a kind.
+    /// Offset, requested and returned bytes of each call of a kind; -1 for what is unknown or failed.
     fn on(&self, name: &str, op: &str) -> Vec<[i64; 3]> {
         let end = format!("/{name}");
         let is_it = |row: &&HashMap<String, String>| row["op"] == "open" && row["name"].ends_with(&end);
         let opened = self.names.iter().find(is_it).unwrap_or_else(|| panic!("{name} was not seen to be opened"));
         let of_file = |row: &&HashMap<String, String>| {
-            row["op"] == op && ["file.s_dev", "file.ino"].iter().all(|part| row[*part] == opened[*part])
+            row["op"] == op && ["file_s_dev", "file_ino"].iter().all(|part| row[*part] == opened[*part])
         };
         let figures = |row: &HashMap<String, String>| {
-            ["offset", "requested", "returned"].map(|name| row[name].parse().expect("a number"))
+            ["offset", "requested", "returned"].map(|name| match row[name].as_str() {
+                "" => -1,
+                number => number.parse().expect("a number"),
+            })
         };
         self.calls.iter().filter(of_file).map(figures).collect()
     }

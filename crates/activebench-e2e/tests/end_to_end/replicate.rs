@@ -129,7 +129,7 @@ impl Replicated {
             .filter(|row| {
                 row["op"] == "open" && row["name"].strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok())
             })
-            .map(|row| (row["file.s_dev"].clone(), row["file.ino"].clone()))
+            .map(|row| (row["file_s_dev"].clone(), row["file_ino"].clone()))
             .collect();
         let mut seen: Vec<(String, u64, u64)> = Vec::new();
         for row in rows(&run, "calls") {
@@ -140,7 +140,7 @@ impl Replicated {
                 "fdatasync" => "datasync",
                 _ => continue,
             };
-            if ours.contains(&(row["file.s_dev"].clone(), row["file.ino"].clone())) {
+            if ours.contains(&(row["file_s_dev"].clone(), row["file_ino"].clone())) {
                 let number = |column: &str| row[column].parse::<i64>().expect("a number").max(0) as u64;
                 let place = if action.ends_with("sync") { (0, 0) } else { (number("offset"), number("returned")) };
                 seen.push((action.to_owned(), place.0, place.1));

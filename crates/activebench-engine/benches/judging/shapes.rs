@@ -154,6 +154,7 @@ impl Made {
             incomplete: Vec::new(),
             ceilings: None,
             preparation: None,
+            watch: None,
             redacted: None,
             sha256: Default::default(),
         };

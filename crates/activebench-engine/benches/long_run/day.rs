@@ -397,6 +397,7 @@ fn manifest(mut coverage: Coverage, ended_ns: u64) -> Manifest {
         incomplete: Vec::new(),
         ceilings: None,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     };

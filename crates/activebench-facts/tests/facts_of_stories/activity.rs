@@ -385,7 +385,7 @@ fn blind_paths_are_counted_where_they_carry_data() {
     story.call(Op::UringOther, 3, -1, BLOCK, BLOCK as i64);
     let folded = story.folded();
     let paths = |phases: &[Phase], coverage: &Coverage| -> Vec<(String, u64)> {
-        let paths = folded.blind_paths(phases, coverage);
+        let paths = folded.blind_paths(phases, coverage, None);
         paths.into_iter().map(|path| (path.path, path.calls)).collect()
     };
     let expect = |paths: Vec<(String, u64)>, expected: &[(&str, u64)]| {

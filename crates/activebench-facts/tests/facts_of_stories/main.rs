@@ -5,6 +5,7 @@ mod durability;
 mod facts;
 mod host_counters;
 mod names;
+mod observed_passes;
 mod payload;
 mod rates_over_time;
 mod readings;

@@ -60,7 +60,7 @@ impl EventSource for Counting<'_> {
 fn readings(story: &Story, phases: Vec<Phase>, with_timelines: bool) -> BTreeMap<&'static str, u32> {
     let source = Counting { events: &story.events, readings: RefCell::default() };
     let folded = fold_activity(&source).expect("events in memory");
-    folded.blind_paths(&phases, &Coverage::default());
+    folded.blind_paths(&phases, &Coverage::default(), None);
     let manifest = &story.manifest;
     let index = Index::new(&folded.activity, &phases);
     let (mut phases, mut of_run) =

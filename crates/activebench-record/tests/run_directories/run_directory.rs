@@ -36,6 +36,7 @@ fn manifest() -> Manifest {
         incomplete: Vec::new(),
         ceilings: None,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     }

@@ -45,7 +45,7 @@ pub(crate) fn written(table: &Table) -> String {
 /// Writes a table as CSV.
 fn write(table: &Table, to: &mut dyn io::Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(table.columns.iter().map(|column| column.name.as_str()))?;
+    writer.write_record(table.columns.iter().map(|column| column.about.name.as_str()))?;
     let rows = table.columns.first().map_or(0, |column| column.values.len());
     for row in 0..rows {
         writer.write_record(table.columns.iter().map(|column| field(&column.values, row)))?;

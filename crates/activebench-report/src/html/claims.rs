@@ -11,7 +11,7 @@ use super::quotes::Quotes;
 use crate::claims::{self, Row, SCREEN_ROWS};
 use crate::escape::terminal as shown;
 use crate::lookup::Lookup;
-use crate::{headline, run_context};
+use crate::{headline, run_context, unmatched};
 
 /// Maximum rows. Confirmed claims come last; the rest is counted.
 const ROWS: usize = 200;
@@ -32,6 +32,7 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
         return html! {
             p { (shown(&headline::no_claims(run))) }
             p { (shown(&headline::phases(run))) @if !run.phases.is_empty() { " The facts of each are below." } }
+            (unmatched_numbers(run))
         };
     }
     let table = claims::table(run);
@@ -78,6 +79,20 @@ pub(super) fn section(run: &JudgedRun, quotes: &Quotes<'_>, anchors: &Anchors) -
         }
         @for remark in claims::remarks(run) {
             @if !SAID_IN_THE_TABLE.iter().any(|said| remark.starts_with(said)) { p.remark { (prose(&remark)) } }
+        }
+        (unmatched_numbers(run))
+    }
+}
+
+/// The numbers of the output that are about no known I/O, folded.
+fn unmatched_numbers(run: &JudgedRun) -> Markup {
+    let lines = unmatched::lines(run);
+    html! {
+        @if !lines.is_empty() {
+            details {
+                summary { "Numbers of the output that are not verified" }
+                ul { @for line in &lines { li { (shown(line)) } } }
+            }
         }
     }
 }

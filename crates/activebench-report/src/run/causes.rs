@@ -1,5 +1,7 @@
 //! Findings by cause: what another finding explains is folded under it.
 
+use std::collections::HashMap;
+
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 
@@ -22,10 +24,10 @@ impl<'run> Cause<'run> {
     pub(crate) fn of(run: &'run JudgedRun) -> Vec<Self> {
         let weighs = |f: &&Finding| f.outcome == Outcome::Fires && f.severity > Some(Severity::Note);
         let found: Vec<&Finding> = run.findings.iter().filter(weighs).collect();
-        let explained = |finding: &Finding| explaining(run, &found, finding);
+        let explanations = explanations(run, &found);
         let mut causes: Vec<Self> = Vec::new();
-        for finding in &found {
-            if explained(finding).is_some() {
+        for (finding, explaining) in found.iter().zip(&explanations) {
+            if !explaining.is_empty() {
                 continue;
             }
             let severity = finding.severity.unwrap_or(Severity::Warn);
@@ -43,8 +45,7 @@ impl<'run> Cause<'run> {
                 }),
             }
         }
-        for finding in &found {
-            let Some(by) = explained(finding) else { continue };
+        for (finding, by) in found.iter().zip(&explanations) {
             for cause in causes.iter_mut().filter(|cause| by.contains(&cause.code)) {
                 // Where it also stands for itself, it has a line of its own.
                 if cause.code != finding.code && !cause.explains.contains(&finding.code.as_str()) {
@@ -68,26 +69,31 @@ fn has_effect(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| finding.effect.is_some_and(|effect| effect >= Effect::Misleading))
 }
 
-/// Returns the codes that explain a finding, of those found on the same figures; `None` where nothing does.
-fn explaining<'run>(run: &'run JudgedRun, found: &[&'run Finding], finding: &Finding) -> Option<Vec<&'run str>> {
-    let page = run.detectors.iter().find(|page| page.code == finding.code)?;
-    let on_the_same = |other: &&&Finding| {
-        other.phase.is_none() && finding.phase.is_none() || other.phase.is_some() && other.phase == finding.phase
+/// Returns for each finding the codes that explain it, each once, of those found on the same figures.
+fn explanations<'run>(run: &'run JudgedRun, found: &[&'run Finding]) -> Vec<Vec<&'run str>> {
+    let mut codes_on: HashMap<Option<&str>, Vec<&str>> = HashMap::new();
+    for finding in found {
+        let codes = codes_on.entry(finding.phase.as_deref()).or_default();
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+        }
+    }
+    let explaining = |finding: &&Finding| {
+        let page = run.detectors.iter().find(|page| page.code == finding.code);
+        let codes = codes_on.get(&finding.phase.as_deref()).map_or(&[][..], Vec::as_slice);
+        let explains = |code: &&str| page.is_some_and(|page| page.explained_by.iter().any(|by| by == code));
+        codes.iter().copied().filter(explains).collect()
     };
-    let codes: Vec<&str> = found
-        .iter()
-        .filter(|other| page.explained_by.contains(&other.code))
-        .filter(on_the_same)
-        .map(|other| other.code.as_str())
-        .collect();
-    (!codes.is_empty()).then_some(codes)
+    found.iter().map(explaining).collect()
 }
 
 /// The first code behind the verdict on a figure that nothing else explains.
 pub(crate) fn cause_of_figure<'run>(run: &'run JudgedRun, concerning: &[&'run Finding]) -> Option<&'run str> {
     let weighs = |f: &&&Finding| f.outcome == Outcome::Fires && f.effect.is_some();
     let found: Vec<&Finding> = concerning.iter().filter(weighs).copied().collect();
-    let mut own: Vec<&&Finding> = found.iter().filter(|finding| explaining(run, &found, finding).is_none()).collect();
+    let explanations = explanations(run, &found);
+    let of_itself = found.iter().zip(&explanations).filter(|(_, explaining)| explaining.is_empty());
+    let mut own: Vec<&&Finding> = of_itself.map(|(finding, _)| finding).collect();
     own.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.effect)));
     own.first().map(|finding| finding.code.as_str())
 }

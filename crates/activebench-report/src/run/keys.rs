@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::measurements::{self, MeasurementEntry};
+use super::script_figures::{self, ScriptFigureEntry};
 use activebench_model::bound::{Bound, Share, ShareOf};
 use activebench_model::call::FileId;
-use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine};
+use activebench_model::claim::{Claim, Metric, Note, Printed, SourceLine, UnmatchedNumber};
 use activebench_model::coverage::{
     Backend, BlindPath, OtherTracer, Overhead, PayloadSampling, ProbeStatus, RecordAccount, Sampling,
 };
@@ -25,6 +26,7 @@ use activebench_model::target::JudgedTarget;
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{Again, ClaimVerdict, Corrected, JudgedClaim, RunVerdict, Tolerance, Unobserved};
+use activebench_model::watch::Watch;
 use serde::{Serialize, Serializer};
 
 /// Limit up to which whole numbers are exact in a [`Quantity`].
@@ -43,10 +45,12 @@ pub(crate) struct Report<'run> {
     advice: Option<AdviceEntry<'run>>,
     no_advice: Option<&'run str>,
     measurements: Vec<MeasurementEntry<'run>>,
+    script_figures: Vec<ScriptFigureEntry<'run>>,
     changed_thresholds: Vec<ChangedEntry<'run>>,
     #[serde(serialize_with = "write_claims")]
     claims: &'run JudgedRun,
     claims_by_verdict: BTreeMap<&'static str, usize>,
+    unmatched: Unmatched<'run>,
     bound_notes: &'run [String],
     #[serde(serialize_with = "write_phases")]
     phases: &'run JudgedRun,
@@ -56,6 +60,48 @@ pub(crate) struct Report<'run> {
     coverage: CoverageEntry<'run>,
     host: Host,
     run: RunEntry<'run>,
+}
+
+#[derive(Serialize)]
+struct Unmatched<'run> {
+    numbers: Vec<UnmatchedEntry<'run>>,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct UnmatchedEntry<'run> {
+    printed: &'run Printed,
+    is_rate: bool,
+    is_stated: bool,
+    reason: &'run str,
+    nearest: Option<NearestEntry<'run>>,
+    source: &'run SourceLine,
+}
+
+#[derive(Serialize)]
+struct NearestEntry<'run> {
+    pass: &'run str,
+    observed: Value,
+    excess: f64,
+}
+
+impl<'run> Unmatched<'run> {
+    fn of(run: &'run JudgedRun) -> Self {
+        let entry = |number: &'run UnmatchedNumber| UnmatchedEntry {
+            printed: &number.printed,
+            is_rate: number.is_rate,
+            is_stated: number.is_stated,
+            reason: &number.reason,
+            nearest: number.nearest.as_ref().map(|nearest| NearestEntry {
+                pass: &nearest.pass,
+                observed: nearest.observed.into(),
+                excess: nearest.excess,
+            }),
+            source: &number.source,
+        };
+        let unmatched = &run.parsed.unmatched;
+        Self { numbers: unmatched.numbers.iter().map(entry).collect(), left_out: unmatched.left_out }
+    }
 }
 
 #[derive(Serialize)]
@@ -280,6 +326,8 @@ struct RunEntry<'run> {
     #[serde(skip_serializing_if = "Option::is_none")]
     preparation: Option<&'run Preparation>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<&'run Watch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<&'run Redaction>,
     child: &'run ChildEnd,
     suppressed: &'run BTreeMap<String, String>,
@@ -339,9 +387,11 @@ impl<'run> Report<'run> {
             no_advice: run.advised.as_ref().err().map(String::as_str),
             target_result: run.target.as_ref().map(TargetEntry::of),
             measurements: measurements::entries(run),
+            script_figures: script_figures::entries(run),
             changed_thresholds: run.changed_thresholds.iter().map(changed_entry).collect(),
             claims: run,
             claims_by_verdict: claims_by_verdict(run),
+            unmatched: Unmatched::of(run),
             bound_notes: &run.shares.notes,
             phases: run,
             findings: run,
@@ -369,6 +419,7 @@ impl<'run> Report<'run> {
                 ended_ns: manifest.clocks.ended_ns,
                 incomplete: &manifest.incomplete,
                 preparation: manifest.preparation.as_ref(),
+                watch: manifest.watch.as_ref(),
                 redacted: manifest.redacted.as_ref(),
                 child: &manifest.child,
                 suppressed: &manifest.choices.suppressed,

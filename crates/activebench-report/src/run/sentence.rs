@@ -62,6 +62,7 @@ fn why(run: &JudgedRun) -> String {
             }
         },
         // Below stands why there is none.
+        RunVerdict::Inconclusive if run.judged.is_empty() && run.manifest.watch.is_some() => headline::why(run),
         RunVerdict::Inconclusive if run.judged.is_empty() && run.manifest.incomplete.is_empty() => {
             "there is no figure to judge".to_owned()
         }

@@ -45,7 +45,7 @@ fn check_tables(run: &JudgedRun) {
     for table in TABLES {
         for column in shown((table.of)(run)).columns {
             if let Values::Texts(texts) = column.values {
-                assert_eq!(texts.iter().flatten().find_map(|text| offends(text)), None, "{}", column.name);
+                assert_eq!(texts.iter().flatten().find_map(|text| offends(text)), None, "{}", column.about.name);
             }
         }
     }

@@ -57,6 +57,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             },
             incomplete: Vec::new(),
             preparation: None,
+            watch: None,
             redacted: None,
             sha256: BTreeMap::from([("stdout.txt".into(), "9f86d081884c7d65".repeat(4))]),
         },

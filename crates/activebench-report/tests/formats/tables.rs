@@ -102,7 +102,7 @@ fn a_number_that_is_none_is_missing() {
     for table in TABLES {
         for column in (table.of)(&run).columns {
             if let Values::Numbers(values) = column.values {
-                assert!(values.iter().flatten().all(|value| value.is_finite()), "{}", column.name);
+                assert!(values.iter().flatten().all(|value| value.is_finite()), "{}", column.about.name);
             }
         }
     }

@@ -2,11 +2,16 @@
 
 mod bonnie_output;
 mod bonnie_phases;
+mod dd_output;
+mod dd_phases;
 mod fio_output;
 mod fio_phases;
+mod further_outputs;
 mod iozone_output;
 mod iozone_phases;
 mod observed;
 mod orion_output;
 mod orion_phases;
 mod stored;
+mod sysbench_output;
+mod sysbench_phases;

@@ -3,6 +3,7 @@
 mod empty_programs;
 mod made_up_run;
 mod man_pages;
+mod tables_page;
 mod workload;
 
 use std::ffi::OsString;
@@ -41,6 +42,9 @@ pub(crate) enum Hidden {
     /// Internal: write every detector's page into a folder.
     #[command(name = "__detector-pages", hide = true)]
     DetectorPages { folder: PathBuf },
+    /// Internal: print the page that lists the tables and their columns.
+    #[command(name = "__tables-page", hide = true)]
+    TablesPage,
     /// Internal: write the manual pages of the program and its subcommands into a folder.
     #[command(name = "__man-pages", hide = true)]
     ManPages { folder: PathBuf },
@@ -63,6 +67,7 @@ impl Subcommand for Hidden {
                 print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())?;
             }
             Hidden::DetectorPages { folder } => detectors::write_pages(folder).or_exit(ExitCode::Usage)?,
+            Hidden::TablesPage => print(&tables_page::page())?,
             Hidden::ManPages { folder } => man_pages::write(folder).or_exit(ExitCode::Usage)?,
         }
         Ok(0)

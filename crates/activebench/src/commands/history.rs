@@ -115,7 +115,7 @@ impl Subcommand for History {
         let history = history(reading, runs, &asked, &thresholds);
         output::deliver(&self.formats, |request, style, out| {
             let bytes = match HISTORY_TABLES.iter().find(|table| table.name == request.format) {
-                Some(table) => parquet(&shown((table.of)(&history)))?,
+                Some(table) => parquet(table.title, &shown((table.of)(&history)))?,
                 None => {
                     let document = format_by_name(&request.format).and_then(|f| f.render_document(&history, style));
                     let text = document.or_else(|| render_table(&request.format, &history));

@@ -31,7 +31,7 @@ pub(crate) struct Parse {
     tool: &'static dyn Adapter,
     /// Its standard output as stored; standard input if absent or `-`.
     file: Option<PathBuf>,
-    /// The arguments of the tool, after `--`, if the output does not contain them.
+    /// The arguments of the tool, if the output does not contain them: after `--`, or after FILE.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

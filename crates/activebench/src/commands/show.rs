@@ -9,9 +9,10 @@ use activebench_model::event::EventKind;
 use activebench_model::event_kinds;
 use activebench_model::fact::{Completeness, Scope};
 use activebench_model::report::JudgedRun;
+use activebench_model::table::{Table as Columns, Values};
 use activebench_model::thread_stacks::CpuProfile;
 use activebench_model::units::Quantity;
-use activebench_record::{RecordError, RunReader};
+use activebench_record::{RunReader, event_table};
 use activebench_report::escape;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -145,29 +146,28 @@ macro_rules! show_events {
     ($(
         $(#[$doc:meta])* $kind:ident $method:ident from $from:ident: $event:ty, $table:literal, $class:expr, $about:literal;
     )*) => {
+        /// Prints events. CSV has the columns of the run directory's tables.
         fn events_of(sink: &mut Sink, reader: &RunReader, kind: EventKind) -> anyhow::Result<()> {
-            match kind { $(EventKind::$kind => events(sink, reader.$method()),)* }
+            match kind {
+                $(EventKind::$kind => {
+                    for batch in reader.$method() {
+                        let batch = batch?;
+                        match sink.format {
+                            ShowFormat::Json => rows(sink, &batch)?,
+                            ShowFormat::Csv | ShowFormat::Table => sink.columns(&event_table(&batch)?)?,
+                        }
+                        if sink.cut {
+                            break;
+                        }
+                    }
+                })*
+            }
+            Ok(())
         }
     };
 }
 
 event_kinds!(show_events);
-
-fn events<T: Serialize>(
-    sink: &mut Sink,
-    batches: impl Iterator<Item = Result<Vec<T>, RecordError>>,
-) -> anyhow::Result<()> {
-    for batch in batches {
-        for event in batch? {
-            sink.row(&event)?;
-            if sink.is_full() {
-                sink.cut = true;
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
 
 fn offsets(sink: &mut Sink, reader: &RunReader) -> anyhow::Result<()> {
     let hits = activebench_facts::hits_by_file(|| reader.places()).context("cannot read the recorded calls")?;
@@ -332,6 +332,31 @@ impl Sink {
         }
         let mut flat = Vec::new();
         flatten(String::new(), value, &mut flat);
+        self.flat(&flat)
+    }
+
+    /// Adds the rows of a table.
+    fn columns(&mut self, table: &Columns) -> anyhow::Result<()> {
+        let rows = table.columns.first().map_or(0, |column| column.values.len());
+        for row in 0..rows {
+            if self.is_full() {
+                self.cut = true;
+                break;
+            }
+            let cell = |values: &Values| match values {
+                Values::Integers(values) => values[row].map(|value| Cell::Number(value.to_string())),
+                Values::Signed(values) => values[row].map(|value| Cell::Number(value.to_string())),
+                Values::Numbers(values) => values[row].map(|value| Cell::Number(value.to_string())),
+                Values::Texts(values) => values[row].clone().map(Cell::Text),
+            };
+            let cells = table.columns.iter();
+            let cells = cells.map(|column| (column.about.name.clone(), cell(&column.values).unwrap_or_default()));
+            self.flat(&cells.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    fn flat(&mut self, flat: &[(String, Cell)]) -> anyhow::Result<()> {
         if self.header.is_none() {
             let header: Vec<String> = flat.iter().map(|(name, _)| name.clone()).collect();
             match self.format {

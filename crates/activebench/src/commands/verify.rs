@@ -37,6 +37,7 @@ const OBSERVING: &str = "Observing it";
 
 /// Run a benchmark, observe it, judge its figures, report.
 #[derive(Args, Debug)]
+#[command(override_usage = "activebench verify [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct Verify {
     /// Subject that the figures describe, if it is not the one that the command line suggests.
     #[arg(long, value_enum)]
@@ -63,6 +64,16 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FIGURE", value_parser = parse_target)]
     #[arg(help_heading = JUDGING)]
     target: Option<String>,
+    /// What a number means in the output of a program that activebench does not know: `write=wrote (\d+) MB/s`. NAME is
+    /// read, write, randread, randwrite, seqread, seqwrite, rw or randrw; for a latency with mean, p50, p95, p99, p99.9
+    /// or max behind it (`read p99=p99: (\d+) us`). The regular expression has one group, the number, and the unit
+    /// behind it. Can be repeated.
+    #[arg(long = "claim", value_name = "NAME=REGEX", value_parser = parse_claim)]
+    #[arg(help_heading = JUDGING, hide_short_help = true)]
+    claims: Vec<String>,
+    /// Judge as if no adapter knew the tool.
+    #[arg(long, hide = true)]
+    without_adapters: bool,
     /// Ignore a detector, with the reason: `AB601=shared test host`.
     #[arg(long, value_name = "CODE=REASON", value_parser = parse_suppression)]
     #[arg(help_heading = JUDGING, hide_short_help = true)]
@@ -161,7 +172,8 @@ pub(crate) struct Verify {
     output: Output,
     #[command(flatten)]
     runs_folder: RunsFolder,
-    /// The benchmark and its arguments, after `--`.
+    /// The benchmark and its arguments. Options of activebench go before its name. `--` in front of it is needed only
+    /// where that name begins with `-`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -245,6 +257,9 @@ impl Subcommand for Verify {
             let possible = plan::target_is_possible(target, &command);
             possible.map_err(|why| anyhow!("--target: {why}")).or_exit(ExitCode::Usage)?;
         }
+        if !self.claims.is_empty() && !self.without_adapters {
+            plan::output_has_no_reader(&command).map_err(|why| anyhow!("--claim: {why}")).or_exit(ExitCode::Usage)?;
+        }
         if self.plan {
             let (report, exit_code) = plan::plan(choices, command, &thresholds);
             output::deliver_document(&self.output.formats, &report)?;
@@ -325,6 +340,8 @@ impl Verify {
             thresholds: self.thresholds.as_deref().map(thresholds::read).transpose()?,
             purpose: self.purpose.clone(),
             target: self.target.clone(),
+            claims: self.claims.clone(),
+            without_adapters: self.without_adapters,
             acceptance: None,
             suppressed: BTreeMap::from_iter(self.suppress.iter().cloned()),
             fail_on: self.output.fail_on.into(),
@@ -428,6 +445,11 @@ fn parse_until(text: &str) -> Result<Until, String> {
 /// A target figure that can be read; the user's own words are kept.
 fn parse_target(text: &str) -> Result<String, String> {
     activebench_detect::judge::target_figure::Goal::parse(text).map(|_| text.to_owned())
+}
+
+/// A statement on a number that can be read; the user's own words are kept.
+fn parse_claim(text: &str) -> Result<String, String> {
+    activebench_tools::stated_claims::StatedClaim::parse(text).map(|_| text.to_owned())
 }
 
 fn parse_suppression(text: &str) -> Result<(String, String), String> {

@@ -270,6 +270,7 @@ fn manifest() -> Manifest {
         incomplete: Vec::new(),
         ceilings: None,
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: Default::default(),
     };

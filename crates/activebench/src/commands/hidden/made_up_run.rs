@@ -77,6 +77,7 @@ impl Recorded {
             coverage: Coverage::default(),
             incomplete: vec!["nobody made these reads: they were written to measure their analysis".to_owned()],
             preparation: None,
+            watch: None,
             redacted: None,
             sha256: Default::default(),
         })?;

@@ -216,6 +216,7 @@ fn manifest(pace: &Pace, ended_ns: u64) -> Manifest {
         coverage: coverage(pace.reads),
         incomplete: Vec::new(),
         preparation: None,
+        watch: None,
         redacted: None,
         sha256: BTreeMap::new(),
     }

@@ -1,0 +1,136 @@
+//! # What it finds
+//! A number that a script prints itself and that says something else than the figure it comes from.
+//!
+//! # Why it matters
+//! People quote the last line of a script. The benchmark below it may be honest, and its figure right, while the line
+//! states it in another unit, adds up what does not belong together, or takes the best of several runs.
+//!
+//! # How it decides
+//! No probe is needed. Lines of the output that no tool of the run wrote are the script's own. Each number with a unit
+//! in them is traced: it is one of the claims of the run, or their sum, mean, median, smallest or largest, within the
+//! printed digits. It fires where nothing honest explains the number, and one of these does:
+//!
+//! - The figure of another pass than the line names (`write:` before a read rate): it fails.
+//! - The unit is off by 1000, 1024 or 8: it fails.
+//! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
+//!   it names none.
+//! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB): it warns.
+//! - The best of three runs of one command or more, where the line does not say so, the others are not printed, and it
+//!   is not the last one: it warns.
+//! - Rounded or cut off by a fifth or more: it warns.
+//!
+//! A number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
+//! same holds where as many figures would agree with a number by chance in 1 % of the cases.
+//!
+//! If a part of what the tools printed was not kept, it is undecided: their lines could not be told from the script's.
+//!
+//! # When it is wrong
+//! A script that measures something of its own (the time around the tool) may print a number that agrees with a figure
+//! by chance. A label in another language than English names nothing.
+//!
+//! # What to do
+//! Print the tool's figure with its unit, and say which run and which pass it is of.
+//!
+//! # References
+//! Prefixes: IEC 80000-13. Summaries of several runs: Fleming and Wallace 1986, *How not to lie with statistics*.
+
+use activebench_model::finding::{Finding, Threshold};
+use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
+
+use crate::cases::run::{Case, Firing, Halt, Weight};
+use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::run::Run;
+
+/// See the head of this file.
+pub static DETECTOR: Detector = Detector {
+    code: "AB114",
+    name: "script-figure-differs",
+    title: "The script's number is not the tool's figure",
+    explained_by: &[],
+    source: include_str!("script_figure_differs.rs"),
+    judge: Judge::Command(judge_command),
+    facts: &[],
+    basis: Basis::Statements,
+    decides: Decides::Nothing,
+    correction: None,
+    improvement: None,
+    questions: &[],
+};
+
+fn judge_command(run: &Run<'_>) -> Vec<Finding> {
+    let case = Case::of_run(&DETECTOR, run);
+    let found = judge(&case);
+    match found {
+        Ok(findings) if findings.is_empty() => vec![case.silent("")],
+        Ok(findings) => findings,
+        Err(halt) => vec![case.halted(halt)],
+    }
+}
+
+fn judge(case: &Case<'_>) -> Result<Vec<Finding>, Halt> {
+    let measurements = &case.run.manifest.measurements;
+    if measurements.is_empty() {
+        return Err(Halt::not_applicable("The command is the tool itself, and no script."));
+    }
+    let cut = measurements.iter().find(|measurement| measurement.missing_output_bytes > 0);
+    if let Some(cut) = cut {
+        return Err(Halt::undecided(format!(
+            "A part of what measurement {} ({}) printed was not kept. It is not known which lines are the script's.",
+            cut.number, cut.tool
+        )));
+    }
+    let figures = &case.run.parsed.script_figures;
+    if figures.is_empty() {
+        return Err(Halt::not_applicable("The script prints no number with a unit of its own."));
+    }
+    let faulty = figures.iter().filter_map(|figure| Some((figure, figure.fault?, figure.origin.as_ref()?)));
+    Ok(faulty.map(|(figure, fault, origin)| finding(case, figure, fault, origin)).collect())
+}
+
+fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin) -> Finding {
+    let claims = &case.run.parsed.claims;
+    let concerned = claims.iter().filter(|claim| origin.claims.contains(&claim.id)).collect();
+    let names_none = || !["read", "write"].iter().any(|word| figure.source.text.to_lowercase().contains(word));
+    let (weight, meaning) = match fault {
+        Fault::OtherPass => (Weight::FailOfRun, "The line names a pass. The number is the figure of another one."),
+        Fault::OtherMagnitude => (Weight::FailOfRun, "The unit behind the number is not the unit of the figure."),
+        Fault::AddedDirections if names_none() => {
+            (Weight::WarnOfRun, "No device reads or writes at this rate: it did both, one after the other or mixed.")
+        }
+        Fault::AddedDirections => (Weight::FailOfRun, "The line names one direction. The number has both added up."),
+        Fault::OtherPrefix => (Weight::WarnOfRun, "A decimal prefix and a binary one are taken for each other."),
+        Fault::BestOfSeveral => (Weight::WarnOfRun, "The line does not say that it is the best of several runs."),
+        Fault::Rounded => (Weight::WarnOfRun, "The digits that would show the difference are cut off."),
+    };
+    case.concerning(concerned).fires(Firing {
+        weight,
+        observed: Some(origin.value),
+        threshold: Threshold { value: figure.value, source: "the script's own words".to_owned() },
+        message: format!(
+            "The script prints {} {} ({} line {}). {}.",
+            figure.printed.text,
+            figure.printed.unit,
+            figure.source.stream,
+            figure.source.line,
+            comes_from(case, origin)
+        ),
+        meaning: meaning.to_owned(),
+        advice: format!("quote {}, and name the pass", origin.value),
+    })
+}
+
+/// What the number comes from, as a sentence without its full stop.
+fn comes_from(case: &Case<'_>, origin: &Origin) -> String {
+    let phase_of = |id: &String| {
+        let claim = case.run.parsed.claims.iter().find(|claim| claim.id == *id)?;
+        let phase = case.run.phases.iter().find(|phase| phase.id == claim.phase);
+        Some(phase.map_or(claim.phase.as_str(), |phase| phase.name.as_str()))
+    };
+    match (origin.derivation, origin.claims.first().and_then(phase_of)) {
+        (Derivation::Equal, Some(phase)) => format!("The figure of the pass {phase} is {}", origin.value),
+        (derivation, _) => {
+            let which = derivation.as_str().strip_prefix("the ").unwrap_or("one");
+            format!("The {which} of {} figures is {}", origin.claims.len(), origin.value)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Programs that no adapter knows: their printed numbers are matched with their I/O, and judged.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use activebench_e2e::{Verified, Volume, needs, obstacle, recheck, verify};
+
+/// Writes 64 MiB and prints the rate; the time ends at `END`.
+const PYTHON: &str = r#"
+import os, sys, time
+block = os.urandom(1 << 20)
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+start = time.perf_counter()
+for _ in range(64):
+    os.write(fd, block)
+if sys.argv[2] == "synced":
+    os.fsync(fd)
+seconds = time.perf_counter() - start
+os.close(fd)
+print(f"disk write: {64 * 1.048576 / seconds:.2f} MB/s")
+"#;
+
+/// Writes 32 MiB with `O_DIRECT` and reads half of the blocks twice, in C.
+const C: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(int argc, char **argv) {
+    enum { CALLS = 2048, BYTES = 16384 };
+    char *buffer;
+    if (argc < 2 || posix_memalign((void **)&buffer, 4096, BYTES)) return 1;
+    for (int i = 0; i < BYTES; i++) buffer[i] = rand();
+    int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_DIRECT, 0644);
+    double start = now();
+    for (int i = 0; i < CALLS; i++) if (write(fd, buffer, BYTES) != BYTES) return 1;
+    fdatasync(fd);
+    double seconds = now() - start;
+    printf("write: IOPS=%.1f, BW=%.2fMiB/s\n", CALLS / seconds, CALLS / 64.0 / seconds);
+    start = now();
+    for (int i = 0; i < CALLS; i++) if (pread(fd, buffer, BYTES, (off_t)i * BYTES) != BYTES) return 1;
+    seconds = now() - start;
+    printf("read: %d ops, %.2f us/op\n", CALLS, seconds * 1e6 / CALLS);
+    return 0;
+}
+"#;
+
+fn python(volume: &Volume, end: &str, options: &[&str]) -> Verified {
+    let program = volume.beside("speed.py");
+    fs::write(&program, PYTHON).expect("the program");
+    let file = volume.path().join("data");
+    verify(volume, options, &["python3", program.to_str().expect("UTF-8"), file.to_str().expect("UTF-8"), end])
+}
+
+/// The claims as `metric direction: verdict`, the direction being the first word of the phase.
+fn claims(run: &Verified) -> Vec<String> {
+    let line = |claim: &serde_json::Value| {
+        let text = |key: &str| claim[key].as_str().expect("text").to_owned();
+        let phase = text("phase");
+        let direction = phase.split('-').next().unwrap_or_default();
+        format!("{} {direction}: {}", text("metric"), text("verdict"))
+    };
+    run.report["claims"].as_array().expect("claims").iter().map(line).collect()
+}
+
+#[test]
+fn a_program_that_syncs_inside_its_time_is_confirmed_and_one_that_does_not_is_misleading() {
+    needs!("python3", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let honest = python(&volume, "synced", &[]);
+    assert_eq!(claims(&honest), ["throughput write: confirmed"], "{}", honest.story());
+    honest.assert_honest();
+    let cached = python(&volume, "cached", &[]);
+    assert_eq!(claims(&cached), ["throughput write: misleading"], "{}", cached.story());
+    assert_eq!((cached.verdict(), cached.exit_code()), ("discrepancy", Some(1)), "{}", cached.story());
+    // It says `disk`; as a figure of the file system with its cache it is honest.
+    let milder = python(&volume, "cached", &["--subject", "cached-filesystem"]);
+    assert_eq!(claims(&milder), ["throughput write: confirmed"], "{}", milder.story());
+}
+
+#[test]
+fn a_statement_of_the_user_is_kept_for_a_recheck_and_a_bad_one_is_refused() {
+    needs!("python3", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let run = python(&volume, "synced", &["--claim", r"write=disk write: ([\d.]+) MB/s"]);
+    assert_eq!(claims(&run), ["throughput write: confirmed"], "{}", run.story());
+    let why = run.report["claims"][0]["subject_reason"].as_str().expect("a reason");
+    assert!(why.contains("`--claim` names it"), "{why}");
+    let again = recheck(&run.run, &[]);
+    assert_eq!(claims(&again), claims(&run));
+    let other = python(&volume, "synced", &["--claim", r"read=disk write: ([\d.]+) MB/s"]);
+    assert_eq!((other.verdict(), other.exit_code()), ("inconclusive", Some(3)), "{}", other.story());
+    assert_eq!(other.report["unmatched"]["numbers"][0]["is_stated"], true);
+    for bad in ["write=(", r"speed=(\d+) MB/s", r"write=(\d+) apples"] {
+        let refused = Command::new(activebench_e2e::binary())
+            .args(["verify", "--claim", bad, "--", "true"])
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains("hint"), "{bad}: {:?} {said}", refused.status);
+    }
+}
+
+#[test]
+fn a_compiled_program_has_each_of_its_figures_matched() {
+    needs!("cc", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let source = volume.beside("speed.c");
+    let program: PathBuf = volume.beside("speed");
+    fs::write(&source, C).expect("the source");
+    let built = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).output().expect("cc starts");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let file = volume.path().join("data");
+    let run = verify(&volume, &[], &[program.to_str().expect("UTF-8"), file.to_str().expect("UTF-8")]);
+    let expected = [
+        "operation-rate write: confirmed",
+        "throughput write: confirmed",
+        "operations-done read: confirmed",
+        "time-per-operation read: confirmed",
+    ];
+    assert_eq!(claims(&run), expected, "{}", run.story());
+    run.assert_honest();
+    assert_eq!(run.report["unmatched"]["numbers"], serde_json::json!([]));
+}
+
+#[test]
+fn a_program_without_numbers_is_inconclusive_and_names_the_next_step() {
+    needs!(beside: "sh");
+    let volume = Volume::tmpfs(16);
+    let run = verify(&volume, &[], &["sh", "-c", "echo done > data; echo all is well"]);
+    assert_eq!((run.verdict(), run.exit_code()), ("inconclusive", Some(3)), "{}", run.story());
+    assert!(run.story().contains("--claim"), "{}", run.story());
+}
+
+#[test]
+fn known_tools_are_read_without_their_adapters() {
+    needs!("mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let mut measured = 0;
+    // ioping reads what dd wrote.
+    for (program, argv) in [
+        ("dd", &["dd", "if=/dev/zero", "of=data", "bs=1M", "count=64", "conv=fsync"][..]),
+        (
+            "fio",
+            &["fio", "--name=job", "--rw=write", "--bs=64k", "--size=64m", "--end_fsync=1", "--output-format=normal"],
+        ),
+        ("fs_mark", &["fs_mark", "-d", ".", "-n", "500", "-s", "4096"]),
+        ("ioping", &["ioping", "-q", "-c", "200", "-i", "0", "-D", "data"]),
+    ] {
+        if obstacle(&[program]).is_some() {
+            continue;
+        }
+        measured += 1;
+        let run = verify(&volume, &["--without-adapters"], argv);
+        assert!(run.report["tool"]["adapter"].is_null(), "{}", run.story());
+        assert_ne!(run.verdict(), "discrepancy", "{program} is honest: {}", run.story());
+        assert!(!claims(&run).is_empty(), "{program}: {}", run.story());
+        assert!(claims(&run).iter().all(|claim| !claim.ends_with("refuted")), "{}", run.story());
+    }
+    assert!(measured > 0, "dd is everywhere");
+}

@@ -1,0 +1,345 @@
+//! Numbers with units in the output of any program: candidates for claims where no adapter knows the tool.
+//!
+//! A number is a candidate if it has a unit of rate, time, size or count: behind it (`609 MB/s`), in its label
+//! (`written, MiB/s: 465.51`, `"iops": 120`), in the head of its column, or in a heading above it (`Latency (ms):`).
+//! Options, versions, dates, percentages, process ids, settings and zeros are not. Of a line that was overwritten by
+//! carriage returns, only the last text counts.
+
+mod units;
+mod words;
+
+use activebench_model::claim::{Printed, SourceLine};
+use activebench_model::direction::Direction;
+use activebench_model::output::ToolOutput;
+use activebench_model::units::Unit;
+
+pub use units::Counted;
+use units::Found;
+pub(crate) use units::unit_at;
+pub use words::Order;
+use words::{Heading, Words};
+pub(crate) use words::{direction_of, order_of, words};
+
+/// Largest number of candidates that are kept: the last ones, because a program prints its summary at its end.
+pub const MOST_NUMBERS: usize = 512;
+
+/// Bytes of a stream that are read, from its end.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Bytes of a line that are read.
+const MOST_LINE_BYTES: usize = 4096;
+
+/// The candidates of an output.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PrintedNumbers {
+    /// The candidates: those of standard output, then those of standard error, in their order.
+    pub numbers: Vec<PrintedNumber>,
+    /// Candidates before them that are not kept.
+    pub left_out: u64,
+}
+
+/// A number with a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrintedNumber {
+    /// Unit of its readings: bytes, bytes per second, operations per second, ns or a count.
+    pub unit: Unit,
+    /// The possible values, at least one. Several where the printed unit is ambiguous (`MB` is 10^6 or 2^20 bytes).
+    pub readings: Vec<Reading>,
+    /// What a count, a rate of operations or a time is about.
+    pub counted: Counted,
+    /// The number and its unit, verbatim.
+    pub printed: Printed,
+    /// Direction that the words around it name; `Mixed` for reads and writes together, `None` where they name none.
+    pub direction: Option<Direction>,
+    /// Order of offsets that the words around it name; `None` where they name none.
+    pub order: Option<Order>,
+    /// True if the words around it name a latency or a statistic of several values (mean, percentile, maximum).
+    pub is_statistic: bool,
+    /// True if they name a statistic that is not the figure of a whole pass: the largest, smallest or a deviation.
+    pub is_extreme: bool,
+    /// Its line in the output.
+    pub source: SourceLine,
+}
+
+/// One meaning of a printed number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// The value in the unit of the number; finite and above 0.
+    pub value: f64,
+    /// Half of the last printed step.
+    pub resolution: f64,
+}
+
+/// Finds the numbers with units in an output. Never fails; time grows linearly with the output.
+pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
+    let mut numbers = Vec::new();
+    let mut heading = Heading::default();
+    let mut columns: Option<String> = None;
+    let mut of_stream = String::new();
+    each_line(output, |stream, line, text| {
+        if of_stream != stream {
+            (of_stream, heading, columns) = (stream.to_owned(), Heading::default(), None);
+        }
+        if text.trim().is_empty() {
+            columns = None;
+            return;
+        }
+        if is_command(text) {
+            return;
+        }
+        let before = numbers.len();
+        let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
+        read_line(&source, &heading, columns.as_deref(), &mut numbers);
+        if numbers.len() == before {
+            let has_number = numerals(text).next().is_some();
+            heading.read(text, has_number);
+            // A line of dashes stands between the head of a table and its rows.
+            if !has_number && text.contains(char::is_alphabetic) && !text.contains(['"', ':', '=']) {
+                columns = Some(source.text);
+            }
+        }
+    });
+    let excess = numbers.len().saturating_sub(MOST_NUMBERS);
+    numbers.drain(..excess);
+    PrintedNumbers { numbers, left_out: excess as u64 }
+}
+
+/// Passes on the lines of an output as a terminal shows them at the end, bounded, with their stream and number.
+pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &str)) {
+    for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        let skipped = bytes.len().saturating_sub(MOST_BYTES);
+        let first_line = bytes[..skipped].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        for (place, line) in bytes[skipped..].split(|byte| *byte == b'\n').enumerate() {
+            // The start of the first line may be missing.
+            if skipped == 0 || place > 0 {
+                let line = shown(line);
+                let text = String::from_utf8_lossy(&line[..line.len().min(MOST_LINE_BYTES)]);
+                take(stream, first_line + place as u64, &text);
+            }
+        }
+    }
+}
+
+/// Reads a number alone: its value, and the distance between two numbers with as many digits.
+pub(crate) fn number_of(text: &str) -> Option<(f64, f64)> {
+    let text = text.trim();
+    let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    let (end, value, step) = begins.then(|| number_at(text, 0))?;
+    (end == text.len()).then_some((value, step))
+}
+
+/// Returns the part of a line that a terminal still shows at its end.
+fn shown(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.rsplit(|byte| *byte == b'\r').find(|part| !part.iter().all(u8::is_ascii_whitespace)).unwrap_or_default()
+}
+
+/// Returns true for a line that repeats a command line: its numbers are options.
+fn is_command(text: &str) -> bool {
+    text.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3 || is_short_option(word)).count() > 1
+}
+
+fn is_short_option(word: &str) -> bool {
+    let mut characters = word.chars();
+    characters.next() == Some('-') && characters.next().is_some_and(char::is_alphabetic) && word.len() == 2
+}
+
+fn read_line(source: &SourceLine, heading: &Heading, columns: Option<&str>, numbers: &mut Vec<PrintedNumber>) {
+    let text = source.text.as_str();
+    // Where the text before a number is its own, behind the unit of the number before it.
+    let mut label_start = 0;
+    for numeral in numerals(text) {
+        let own = unit_at(&text[numeral.end..]);
+        let label = &text[label_start..numeral.start];
+        // The rest of a clause is about the number in it.
+        let label = match label.find([',', ';', '|']) {
+            Some(at) if label_start > 0 => &label[at + 1..],
+            _ => label,
+        };
+        label_start = numeral.end + own.as_ref().map_or(0, |own| own.length);
+        let rest = &text[numeral.end..];
+        if numeral.value <= 0.0 || is_percentage(rest) || words::is_identifier(label) {
+            continue;
+        }
+        let cell = || columns.and_then(|head| column_of(head, text, &numeral));
+        let own = own.or_else(|| units::per_second_of(rest, label));
+        // `95th`, `12x`, and the bound of a class in a histogram: `50=4.49%`.
+        if rest.starts_with('=') || own.is_none() && rest.starts_with(char::is_alphanumeric) {
+            continue;
+        }
+        let head = if own.is_some() { None } else { cell() };
+        let unit = own
+            .or_else(|| head.and_then(units::unit_of_label))
+            .or_else(|| units::unit_of_label(label))
+            .or_else(|| heading.unit(text));
+        let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
+        let words = Words::around(text, numeral.start, numeral.end, label, head, heading);
+        // A count is whole.
+        if words.is_setting(unit) || unit == Unit::Count && numeral.step < 1.0 {
+            continue;
+        }
+        let readings: Vec<Reading> = factors
+            .iter()
+            .map(|factor| Reading { value: numeral.value * factor, resolution: numeral.step * factor / 2.0 })
+            .filter(|reading| reading.value.is_finite() && reading.value > 0.0)
+            .collect();
+        if readings.is_empty() {
+            continue;
+        }
+        numbers.push(PrintedNumber {
+            unit,
+            readings,
+            counted,
+            printed: Printed { text: numeral.text.to_owned(), unit: unit_text },
+            direction: counted.direction().or(words.direction),
+            order: words.order,
+            is_statistic: words.is_statistic,
+            is_extreme: words.is_extreme,
+            source: source.clone(),
+        });
+    }
+}
+
+/// A number in a line, without its unit.
+#[derive(Clone, Copy, Debug)]
+struct Numeral<'a> {
+    text: &'a str,
+    start: usize,
+    end: usize,
+    value: f64,
+    /// The distance between two numbers with as many digits.
+    step: f64,
+}
+
+/// Finds the numbers of a line: not those that are a part of a name, a version, a date, a time of day, an option or a
+/// fraction, and no negative ones.
+fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            if !bytes[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            let (end, value, step) = number_at(text, start);
+            at = end;
+            if is_free(bytes, start) && !continues(bytes, end) {
+                return Some(Numeral { text: &text[start..end], start, end, value, step });
+            }
+            // The rest of the word belongs to it.
+            while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || b".:-/+_".contains(&bytes[at])) {
+                at += 1;
+            }
+        }
+        None
+    })
+}
+
+/// Returns true if a number may begin here.
+fn is_free(bytes: &[u8], start: usize) -> bool {
+    let before = |distance: usize| start.checked_sub(distance).map(|place| bytes[place]);
+    match before(1) {
+        Some(byte) if byte.is_ascii_alphanumeric() || b"_.-+/#@\\".contains(&byte) || !byte.is_ascii() => false,
+        // An option such as `--size=4k`, `bs=1M`.
+        Some(b'=') => !is_option(bytes, start),
+        Some(b':') => !before(2).is_some_and(|byte| byte.is_ascii_digit()),
+        _ => true,
+    }
+}
+
+/// Returns true if the word before `=` is an option.
+fn is_option(bytes: &[u8], start: usize) -> bool {
+    let word = bytes[..start].iter().rposition(u8::is_ascii_whitespace).map_or(0, |place| place + 1);
+    bytes[word..start].starts_with(b"-")
+}
+
+/// Returns true if the text behind a number makes it a part of something else.
+fn continues(bytes: &[u8], end: usize) -> bool {
+    let is_digit = |place: usize| bytes.get(place).is_some_and(u8::is_ascii_digit);
+    match bytes.get(end) {
+        Some(b'.') => bytes.get(end + 1).is_some_and(u8::is_ascii_alphanumeric),
+        Some(b':' | b'-' | b'/' | b'+') => is_digit(end + 1),
+        Some(b'_') => true,
+        _ => false,
+    }
+}
+
+/// Reads the number that begins at a digit: `1200`, `1,258,291,200`, `0.5`, `0,5`, `4.678e-05`. Returns its end, its
+/// value and its step.
+fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut end = start + digits(start);
+    let mut plain = text[start..end].to_owned();
+    let is_group = |at: usize| bytes.get(at) == Some(&b',') && digits((at + 1).min(bytes.len())) == 3;
+    let is_grouped = end - start <= 3 && is_group(end);
+    while is_grouped && is_group(end) {
+        plain.push_str(&text[end + 1..end + 4]);
+        end += 4;
+    }
+    let mut decimals = 0_i32;
+    let decimal_sign = match bytes.get(end) {
+        Some(b'.') => true,
+        Some(b',') => !is_grouped,
+        _ => false,
+    };
+    if decimal_sign {
+        let length = digits(end + 1);
+        if length > 0 {
+            plain.push('.');
+            plain.push_str(&text[end + 1..end + 1 + length]);
+            decimals = i32::try_from(length).unwrap_or(i32::MAX);
+            end += 1 + length;
+        }
+    }
+    let mut exponent = 0_i32;
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let from = (end + 1 + sign).min(bytes.len());
+        let length = digits(from);
+        let ends_there = !bytes.get(from + length).is_some_and(u8::is_ascii_alphabetic);
+        if (1..=3).contains(&length) && ends_there {
+            exponent = text[end + 1..from + length].parse().unwrap_or(0);
+            end = from + length;
+        }
+    }
+    let scale = 10_f64.powi(exponent);
+    let value = plain.parse().unwrap_or(0.0) * scale;
+    (end, value, 10_f64.powi(decimals.saturating_neg()) * scale)
+}
+
+fn is_percentage(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    rest.starts_with('%') || rest.starts_with("percent")
+}
+
+/// Returns the head of a number's column: the cell at the same place of a head with as many cells, or the only cell
+/// below which the number is.
+fn column_of<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<&'a str> {
+    let splits = |line| [cells(line, &[',', '|', ';', '\t']), words::wide_cells(line), cells(line, &[' ', '\t'])];
+    splits(head).into_iter().zip(splits(row)).find_map(|(heads, row)| {
+        if heads.len() < 2 || heads.len() != row.len() {
+            return None;
+        }
+        let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+        Some(heads[place].1)
+    })
+}
+
+/// Splits a line into its cells, which are not empty, with their places.
+fn cells<'a>(line: &'a str, separators: &[char]) -> Vec<(usize, &'a str)> {
+    let mut at = 0;
+    let mut cells = Vec::new();
+    for cell in line.split(separators) {
+        if !cell.trim().is_empty() {
+            cells.push((at, cell));
+        }
+        at += cell.len() + 1;
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use super::*;
+
+fn numbers_of(text: &str) -> Vec<PrintedNumber> {
+    printed_numbers(&ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() }).numbers
+}
+
+/// The numbers of a text as `text unit = readings`.
+fn shown_of(text: &str) -> Vec<String> {
+    let one = |number: &PrintedNumber| {
+        let values: Vec<String> = number.readings.iter().map(|reading| reading.value.to_string()).collect();
+        let direction = match number.direction {
+            Some(Direction::Read) => " read",
+            Some(Direction::Write) => " write",
+            Some(Direction::Mixed) => " mixed",
+            _ => "",
+        };
+        format!(
+            "{} {} = {} {}{direction}",
+            number.printed.text,
+            number.printed.unit,
+            values.join("|"),
+            number.unit.as_str()
+        )
+    };
+    numbers_of(text).iter().map(one).collect()
+}
+
+#[test]
+fn a_unit_stands_behind_its_number() {
+    for (text, expected) in [
+        ("write: 500 MB/s", vec!["500 MB/s = 500000000|524288000 bytes_per_sec write"]),
+        ("read 1.5 GiB/s", vec!["1.5 GiB/s = 1610612736 bytes_per_sec read"]),
+        ("123456 bytes written", vec!["123456 bytes = 123456 bytes write"]),
+        ("48.8k iops", vec!["48.8 k iops = 48800 ops_per_sec"]),
+        ("12.5 kIOPS", vec!["12.5 kIOPS = 12500 ops_per_sec"]),
+        ("20000 per second", vec!["20000 per second = 20000 ops_per_sec"]),
+        ("125.76 megabytes per second", vec!["125.76 megabytes per second = 125760000|131868917.76 bytes_per_sec"]),
+        ("84 usecs/op", vec!["84 usecs/op = 84000 ns"]),
+        ("800 Mbit/s", vec!["800 Mbit/s = 100000000 bytes_per_sec"]),
+        ("took 2,5 s", vec!["2,5 s = 2500000000 ns"]),
+        ("1,258,291,200 bytes", vec!["1,258,291,200 bytes = 1258291200 bytes"]),
+        ("4.678e-05 s", vec!["4.678e-05 s = 46780 ns"]),
+        ("600 writes/s", vec!["600 writes/s = 600 ops_per_sec write"]),
+        ("fsyncs: 1727.5/s", vec!["1727.5 /s = 1727.5 ops_per_sec"]),
+        ("throughput (MiB/s): 12", vec!["12 MiB/s = 12582912 bytes_per_sec"]),
+    ] {
+        assert_eq!(shown_of(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_unit_stands_in_the_label_the_heading_or_the_column() {
+    for (text, expected) in [
+        ("    written, MiB/s:     465.5", vec!["465.5 MiB/s = 488112128 bytes_per_sec write"]),
+        ("\"write_mb_s\": 500,", vec!["500 mb s = 62500000|500000000|524288000 bytes_per_sec write"]),
+        (
+            "{\"read\": {\"bytes_per_sec\": 5000, \"iops\": 12}}",
+            vec!["5000 bytes per sec = 5000 bytes_per_sec read", "12 iops = 12 ops_per_sec read"],
+        ),
+        (
+            "  write: IOPS=120, BW=465MiB/s",
+            vec!["120 IOPS = 120 ops_per_sec write", "465 MiB/s = 487587840 bytes_per_sec write"],
+        ),
+        ("Latency (ms):\n   min:   0.25", vec!["0.25 ms = 250000 ns"]),
+        (
+            "Count   Files/sec     Seconds\n  500    299.8    1.6",
+            vec!["299.8 Files/sec = 299.8 ops_per_sec", "1.6 Seconds = 1600000000 ns"],
+        ),
+        (
+            "access  bw(MiB/s)  total(s)\n------  ----  ----\nwrite  40  0.5",
+            vec!["40 MiB/s = 41943040 bytes_per_sec write", "0.5 s = 500000000 ns write"],
+        ),
+        ("name,read MB/s\nx,12", vec!["12 MB/s = 12000000|12582912 bytes_per_sec read"]),
+        ("Write test\n  Throughput: 5 MiB/s", vec!["5 MiB/s = 5242880 bytes_per_sec write"]),
+    ] {
+        assert_eq!(shown_of(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn options_versions_dates_percentages_settings_and_zeros_are_not_figures() {
+    for text in [
+        "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",
+        "2026-11-25 19:16:07 start",
+        "CPU 50 %, 12% s",
+        "--size=64MB --bs=4kB",
+        "-s 4096 -n 12",
+        "tool: [23816] pid 23816 s",
+        "version 3 s",
+        "Block size 1MiB",
+        "reads/s:   0.00",
+        "v1.5 MB",
+        "file-12 s",
+        "3/4 s",
+        "12_000 s",
+        "-5 s",
+        "95th percentile",
+        "F3 write 8.0",
+        "Creating file 1.h2w ... OK!",
+    ] {
+        assert_eq!(numbers_of(text), Vec::new(), "{text}");
+    }
+}
+
+#[test]
+fn of_an_overwritten_line_the_last_text_counts() {
+    let text = "\r10 MB/s\r20 MB/s\r\n";
+    assert_eq!(shown_of(text), ["20 MB/s = 20000000|20971520 bytes_per_sec"]);
+}
+
+#[test]
+fn the_resolution_is_half_a_printed_step() {
+    let of = |text: &str| numbers_of(text)[0].readings[0].resolution;
+    assert_eq!(of("609 B/s"), 0.5);
+    assert_eq!(of("1.25 kbit/s"), 0.625);
+    assert!((of("4.67e-05 s") - 50.0).abs() < 1e-6);
+}
+
+#[test]
+fn the_nearest_direction_counts() {
+    let directions =
+        |text: &str| -> Vec<Option<Direction>> { numbers_of(text).iter().map(|number| number.direction).collect() };
+    use Direction::{Mixed, Read, Write};
+    assert_eq!(directions("read 5 MB/s, write 6 MB/s"), [Some(Read), Some(Write)]);
+    assert_eq!(directions("5 MB/s read, 6 MB/s write"), [Some(Read), Some(Write)]);
+    assert_eq!(directions("2923 MB/sec read/write combined rate"), [Some(Mixed)]);
+    assert_eq!(directions("5 MB/s"), [None]);
+}
+
+#[test]
+fn hostile_output_is_bounded() {
+    let many = "1 MB/s ".repeat(100_000);
+    assert!(numbers_of(&many).len() <= MOST_NUMBERS);
+    let lines = "5 MB/s\n".repeat(5_000);
+    let found = printed_numbers(&ToolOutput { stdout: lines.into_bytes(), ..ToolOutput::default() });
+    assert_eq!((found.numbers.len(), found.left_out), (MOST_NUMBERS, 5_000 - MOST_NUMBERS as u64));
+    assert_eq!(found.numbers[MOST_NUMBERS - 1].source.line, 5_000);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(stdout in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..400)) {
+        for number in printed_numbers(&ToolOutput { stdout, ..ToolOutput::default() }).numbers {
+            proptest::prop_assert!(number.readings.iter().all(|reading| reading.value > 0.0 && reading.resolution > 0.0));
+        }
+    }
+
+    #[test]
+    fn any_text_of_numbers_and_units_is_read(text in "([0-9.,e+-]{0,6}[ /()\\[\\]:=_\\r\\n\t]?(MB|s|µs|per|read|iops|k|bytes|é)?){0,40}") {
+        let _ = numbers_of(&text);
+    }
+}

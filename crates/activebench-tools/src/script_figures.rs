@@ -1,0 +1,235 @@
+//! The numbers that a script prints itself, traced to the figures of the tools that it ran.
+//!
+//! A line is the script's own if no tool of the run wrote it. A number in it agrees with a figure, or with the sum, mean,
+//! median, smallest or largest of several, within the printed digits of all of them and [`CONVERSION_RATIO`]. A number
+//! for which no such figure is found is not traced, which accuses nobody.
+//!
+//! A fault is stated only where nothing honest explains the number, and where one of as many figures would agree with
+//! it by chance in less than [`MOST_CHANCE`] of the cases.
+
+mod candidates;
+mod label;
+
+use std::collections::HashSet;
+
+use activebench_model::claim::Claim;
+use activebench_model::measurement::Measurement;
+use activebench_model::output::{ToolFile, ToolOutput};
+use activebench_model::phase::Phase;
+use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
+use activebench_model::units::{Quantity, Unit};
+
+use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
+use candidates::{Candidate, Candidates, Repeats};
+use label::Label;
+
+/// Largest difference that is put down to intermediate rounding of the script, as a share of the number.
+const CONVERSION_RATIO: f64 = 0.003;
+
+/// Largest difference of a faulty number beyond its digits: what it comes from is then copied, not computed.
+const COPY_RATIO: f64 = 0.0001;
+
+/// Largest chance with which a stated fault is a coincidence.
+const MOST_CHANCE: f64 = 0.01;
+
+/// Decades over which figures are spread: a tenth of a MiB/s to some GiB/s.
+const DECADES: f64 = 4.0;
+
+/// From this share on, the last printed digit decides so much that a number agrees with almost anything.
+const COARSE_RATIO: f64 = 0.1;
+
+/// Difference from the figure from which on a rounded number is misleading, as a share of the figure.
+const ROUNDED_RATIO: f64 = 0.2;
+
+/// What the tools of a script printed and what was read of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// The executions of known tools.
+    pub measurements: &'a [Measurement],
+    /// What they printed, in their order.
+    pub outputs: &'a [ToolOutput],
+    /// Their claims.
+    pub claims: &'a [Claim],
+    /// The phases of the claims.
+    pub phases: &'a [Phase],
+}
+
+/// Finds the numbers in the lines of a command's output that no tool wrote, and traces each. Returns none if a part of
+/// what the tools printed was not kept: its lines could not be told from the script's.
+pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<ScriptFigure> {
+    if measured.measurements.iter().any(|measurement| measurement.missing_output_bytes > 0) {
+        return Vec::new();
+    }
+    let of_tools = ToolLines::of(measured.outputs, &of_command.files);
+    let numbers = printed_numbers(of_command).numbers;
+    let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| !of_tools.include(&number.source.text)).collect();
+    let candidates = Candidates::of(measured);
+    let mut figures: Vec<ScriptFigure> = Vec::new();
+    let mut begin = 0;
+    for (place, number) in own.iter().enumerate() {
+        // The label of a number stands behind the number before it.
+        let is_same_line = place > 0 && own[place - 1].source == number.source;
+        begin = if is_same_line { begin } else { 0 };
+        let (label, end) = Label::of(&number.source.text, begin, &number.printed);
+        begin = end;
+        figures.extend(trace(number, &label, &candidates));
+    }
+    without_listed_repeats(&mut figures, &candidates, &of_tools.shown(of_command));
+    figures
+}
+
+/// The lines that tools wrote.
+struct ToolLines(HashSet<String>);
+
+impl ToolLines {
+    /// Shortest line that is known again behind words that a script put in front of it.
+    const LEAST_LENGTH: usize = 12;
+
+    /// `files` are those that the tools wrote.
+    fn of(outputs: &[ToolOutput], files: &[ToolFile]) -> Self {
+        let printed = outputs.iter().flat_map(|output| [&output.stdout, &output.stderr]);
+        let texts = printed.chain(files.iter().map(|file| &file.bytes));
+        let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
+        let lines = lines.map(|line| String::from_utf8_lossy(line).trim().to_owned());
+        Self(lines.filter(|line| !line.is_empty()).collect())
+    }
+
+    /// Returns `true` for a line of a tool, also behind a few words: `disk1: READ: bw=...`.
+    fn include(&self, line: &str) -> bool {
+        let line = line.trim();
+        let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).take(4);
+        let rests = blanks.map(|at| line[at..].trim_start()).filter(|rest| rest.len() >= Self::LEAST_LENGTH);
+        self.0.contains(line) || rests.into_iter().any(|rest| self.0.contains(rest))
+    }
+
+    /// Returns those that the command printed, too.
+    fn shown(&self, of_command: &ToolOutput) -> HashSet<String> {
+        let bytes = [&of_command.stdout, &of_command.stderr];
+        let lines = bytes.into_iter().flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
+        lines.map(|line| String::from_utf8_lossy(line).trim().to_owned()).filter(|line| self.0.contains(line)).collect()
+    }
+}
+
+/// Traces a number. `None` for one that is no figure: a size, a count or a time that comes from no figure of the run.
+fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> Option<ScriptFigure> {
+    let first = *number.readings.first()?;
+    let figure = |reading: Reading, origin: Option<Origin>, fault: Option<Fault>| ScriptFigure {
+        printed: number.printed.clone(),
+        value: Quantity { value: reading.value, unit: number.unit },
+        source: number.source.clone(),
+        origin,
+        fault,
+    };
+    let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
+    let is_coarse = |reading: &Reading| 2.0 * reading.resolution > COARSE_RATIO * reading.value;
+    if is_coarse(&first) {
+        let (origin, fault) = coarse(number, label, candidates, &of_unit)?;
+        return Some(figure(first, Some(origin), fault));
+    }
+    // The nearest in meaning comes first: what the words name, then what they do not contradict.
+    let mut honest: Vec<(u32, Reading, &Candidate)> = Vec::new();
+    for reading in &number.readings {
+        let near = of_unit.iter().filter(|candidate| candidate.agrees(*reading, CONVERSION_RATIO));
+        honest.extend(near.map(|candidate| (label.distance(candidate), *reading, *candidate)));
+    }
+    honest.sort_by_key(|(distance, _, _)| *distance);
+    if let Some((_, reading, candidate)) = honest.first() {
+        // Faults that the number has though it is one of the figures.
+        let decimal_first = honest.iter().find(|(_, other, _)| other.value == first.value);
+        let fault = match decimal_first {
+            None if number.readings.len() > 1 && candidate.agrees(*reading, COPY_RATIO) => {
+                let chance = chance(of_unit.len(), *reading, candidate);
+                (chance < MOST_CHANCE).then_some(Fault::OtherPrefix)
+            }
+            _ => label
+                .contradicted_by(&honest.iter().map(|(_, _, candidate)| *candidate).collect::<Vec<_>>(), candidates),
+        };
+        return Some(figure(*reading, Some(candidate.origin()), fault));
+    }
+    let faulty = scaled(number).into_iter().find_map(|(reading, fault)| {
+        let mut near = of_unit.iter().filter(|candidate| candidate.agrees(reading, COPY_RATIO));
+        let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
+        let candidate = near.find(|candidate| candidate.derivation == Derivation::Equal && label.admits(candidate))?;
+        (chance(singles, reading, candidate) < MOST_CHANCE).then_some((candidate, fault))
+    });
+    match faulty {
+        Some((candidate, fault)) => Some(figure(first, Some(candidate.origin()), Some(fault))),
+        // Not every size and time that a script prints is a figure.
+        None if matches!(number.unit, Unit::Bytes | Unit::Count | Unit::Ns) => None,
+        None => Some(figure(first, None, None)),
+    }
+}
+
+/// The chance that one of as many figures agrees with a number as well as this one may.
+fn chance(figures: usize, reading: Reading, candidate: &Candidate) -> f64 {
+    let share = 2.0 * candidate.tolerance(reading, COPY_RATIO) / reading.value;
+    figures as f64 * share / (DECADES * std::f64::consts::LN_10)
+}
+
+/// What the number would be if its unit were meant otherwise, with the fault that this is.
+fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
+    if !matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec) {
+        return Vec::new();
+    }
+    let Some(first) = number.readings.first() else { return Vec::new() };
+    let by = |factor: f64| Reading { value: first.value * factor, resolution: first.resolution * factor };
+    let mut readings = Vec::new();
+    // `MiB/s` where MB/s is meant: the binary unit has one reading.
+    if number.unit == Unit::BytesPerSec && number.readings.len() == 1 {
+        let power = (first.value / number.printed.text.replace(',', "").parse().unwrap_or(first.value)).log(1024.0);
+        if power.round() >= 1.0 && (power - power.round()).abs() < 1e-6 {
+            readings.push((by((1000.0_f64 / 1024.0).powi(power.round() as i32)), Fault::OtherPrefix));
+        }
+    }
+    let factors = match number.unit {
+        Unit::BytesPerSec => &[1e3, 1e-3, 1024.0, 1.0 / 1024.0, 8.0, 0.125][..],
+        _ => &[1e3, 1e-3],
+    };
+    for factor in factors {
+        readings.extend(number.readings.iter().map(|reading| {
+            let scaled = Reading { value: reading.value * factor, resolution: reading.resolution * factor };
+            (scaled, Fault::OtherMagnitude)
+        }));
+    }
+    readings
+}
+
+/// Traces a number of one digit, with which almost any figure agrees: only where its words leave one figure.
+fn coarse(
+    number: &PrintedNumber,
+    label: &Label,
+    candidates: &Candidates<'_>,
+    of_unit: &[&Candidate],
+) -> Option<(Origin, Option<Fault>)> {
+    let named = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal && label.admits(candidate));
+    let mut named: Vec<&&Candidate> = named.filter(|candidate| candidate.is_rate(candidates)).collect();
+    named.dedup_by(|one, other| one.value == other.value);
+    let [only] = named[..] else { return None };
+    let near = |reading: &&Reading| (only.value - reading.value).abs() < 2.0 * reading.resolution;
+    let reading = number.readings.iter().find(near)?;
+    // In the unit that is kindest to the number.
+    let distance = |reading: &Reading| (only.value - reading.value).abs() / only.value;
+    let least = number.readings.iter().map(distance).fold(distance(reading), f64::min);
+    Some((only.origin(), (least >= ROUNDED_RATIO).then_some(Fault::Rounded)))
+}
+
+/// Takes the fault from the best of several runs where the others are there to be read, too.
+fn without_listed_repeats(figures: &mut [ScriptFigure], candidates: &Candidates<'_>, shown: &HashSet<String>) {
+    let printed: HashSet<String> = figures
+        .iter()
+        .filter_map(|figure| figure.origin.as_ref())
+        .filter(|origin| origin.claims.len() == 1)
+        .map(|origin| origin.claims[0].clone())
+        .collect();
+    for figure in figures.iter_mut().filter(|figure| figure.fault == Some(Fault::BestOfSeveral)) {
+        let Some(claim) = figure.origin.as_ref().and_then(|origin| origin.claims.first()) else { continue };
+        let Some(Repeats { claims, lines }) = candidates.repeats_of(claim) else { continue };
+        let others_printed = claims.iter().filter(|other| printed.contains(**other)).count() > 1;
+        if others_printed || lines.iter().all(|line| shown.contains(line.trim())) {
+            figure.fault = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! What a script's number may come from: the figures of the run, and what a script computes from them.
+
+use std::collections::HashMap;
+
+use activebench_model::claim::{Claim, Metric};
+use activebench_model::direction::Direction;
+use activebench_model::phase::{Pattern, Phase};
+use activebench_model::script_figure::{Derivation, Origin};
+use activebench_model::units::{Quantity, Unit};
+
+use super::Measured;
+use crate::printed_numbers::{Order, Reading, direction_of, order_of, words};
+
+/// Most figures that are taken together: a script adds up a few.
+const MOST_TOGETHER: usize = 64;
+
+/// A figure, or what follows from several.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) derivation: Derivation,
+    /// Places of the claims.
+    pub(super) places: Vec<usize>,
+    /// Their identifiers.
+    ids: Vec<String>,
+    pub(super) value: f64,
+    /// Half a step of the printed figures together.
+    resolution: f64,
+    unit: Unit,
+    /// Direction of all of them; `None` where they differ.
+    pub(super) direction: Option<Direction>,
+    /// Order of the offsets of all of them; `None` where they differ or it is not known.
+    pub(super) order: Option<Order>,
+    /// Number of the measurement of all of them; `None` where they differ.
+    pub(super) measurement: Option<u32>,
+}
+
+impl Candidate {
+    /// Returns `true` if a number is this one within the digits of both and a share of it. A number that was cut off
+    /// may be a whole step below.
+    pub(super) fn agrees(&self, reading: Reading, share: f64) -> bool {
+        (self.value - reading.value).abs() <= self.tolerance(reading, share)
+    }
+
+    pub(super) fn tolerance(&self, reading: Reading, share: f64) -> f64 {
+        2.0 * (reading.resolution + self.resolution) + share * reading.value
+    }
+
+    pub(super) fn origin(&self) -> Origin {
+        let value = Quantity { value: self.value, unit: self.unit };
+        Origin { derivation: self.derivation, claims: self.ids.clone(), value }
+    }
+
+    /// Returns `true` for a rate of a whole pass.
+    pub(super) fn is_rate(&self, candidates: &Candidates<'_>) -> bool {
+        self.places.iter().all(|place| candidates.claims[*place].metric.is_rate(true))
+    }
+}
+
+/// The runs of one command.
+pub(super) struct Repeats<'a> {
+    /// Identifiers of the claims of one figure, in the order of the runs.
+    pub(super) claims: Vec<&'a str>,
+    /// Their lines.
+    pub(super) lines: Vec<&'a str>,
+}
+
+/// All that a number may come from.
+pub(super) struct Candidates<'a> {
+    all: Vec<Candidate>,
+    claims: &'a [Claim],
+    /// Places of the claims of one figure in runs of one command, for each that has several.
+    repeats: Vec<Vec<usize>>,
+    /// Words of the phases, by the only measurement whose phases have them.
+    pub(super) words: HashMap<String, u32>,
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn of(measured: Measured<'a>) -> Self {
+        let Measured { measurements, claims, phases, .. } = measured;
+        let phases: HashMap<&str, &Phase> = phases.iter().map(|phase| (phase.id.as_str(), phase)).collect();
+        let number_of = |claim: &Claim| match measurements {
+            [only] => Some(only.number),
+            _ => claim.phase.split_once('-').and_then(|(number, _)| number.parse().ok()),
+        };
+        let described: Vec<Described<'_>> = claims
+            .iter()
+            .map(|claim| Described { phase: phases.get(claim.phase.as_str()).copied(), measurement: number_of(claim) })
+            .collect();
+        let mut groups: HashMap<Group, Vec<usize>> = HashMap::new();
+        let mut repeats: HashMap<Repeat, Vec<usize>> = HashMap::new();
+        for (place, (claim, own)) in claims.iter().zip(&described).enumerate() {
+            let of_all = claim.metric.is_rate(true) || claim.metric.is_latency() || claim.metric.is_count();
+            let Some(phase) = own.phase.filter(|_| of_all) else { continue };
+            let mut add = |of: Together| groups.entry(Group { metric: claim.metric, of }).or_default().push(place);
+            add(Together::All);
+            add(Together::Direction(phase.direction));
+            add(Together::Pass(own.pass().to_owned()));
+            add(Together::Measurement(own.measurement));
+            let command = measurements.iter().find(|one| Some(one.number) == own.measurement).map(|one| {
+                let argv = one.command.argv.iter();
+                argv.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect()).collect()
+            });
+            let key = Repeat {
+                metric: claim.metric,
+                pass: own.pass().to_owned(),
+                block_bytes: phase.block_bytes,
+                command: command.unwrap_or_default(),
+            };
+            repeats.entry(key).or_default().push(place);
+        }
+        let mut together: Vec<Vec<usize>> = groups.into_values().chain(repeats.values().cloned()).collect();
+        together.retain(|places| (2..=MOST_TOGETHER).contains(&places.len()));
+        together.sort_unstable();
+        together.dedup();
+        let mut all: Vec<Candidate> = (0..claims.len()).map(|place| single(place, claims, &described)).collect();
+        all.extend(together.iter().flat_map(|places| of_several(places, claims, &described)));
+        let repeats = repeats.into_values().filter(|places| places.len() > 1).collect();
+        Self { all, claims, repeats, words: words_of(&described) }
+    }
+
+    pub(super) fn of_unit(&self, unit: Unit) -> impl Iterator<Item = &Candidate> {
+        self.all.iter().filter(move |candidate| candidate.unit == unit)
+    }
+
+    /// Returns the other runs of the command that a claim is of, with this one; `None` where there is one run.
+    pub(super) fn repeats_of(&self, claim: &str) -> Option<Repeats<'a>> {
+        let has = |places: &&Vec<usize>| places.iter().any(|place| self.claims[*place].id == claim);
+        let places = self.repeats.iter().find(has)?;
+        let claims = places.iter().map(|place| self.claims[*place].id.as_str()).collect();
+        let lines = places.iter().map(|place| self.claims[*place].source.text.as_str()).collect();
+        Some(Repeats { claims, lines })
+    }
+
+    /// Returns `true` if a figure is the best of several runs of one command, and not the last of them.
+    pub(super) fn is_best_of_several(&self, candidate: &Candidate) -> bool {
+        let [place] = candidate.places[..] else { return false };
+        let claim = &self.claims[place];
+        let Some(places) = self.repeats.iter().find(|places| places.contains(&place)) else { return false };
+        let less_is_better = claim.metric.more_is_worse() == Some(true);
+        let is_rate = claim.metric.is_rate(true) || claim.metric.is_latency();
+        let is_worse = |other: &usize| {
+            let apart = self.claims[*other].value.value - claim.value.value;
+            *other == place || (if less_is_better { apart > 0.0 } else { apart < 0.0 })
+        };
+        is_rate && places.len() > 2 && places.last() != Some(&place) && places.iter().all(is_worse)
+    }
+}
+
+/// A claim's phase and measurement.
+struct Described<'a> {
+    phase: Option<&'a Phase>,
+    measurement: Option<u32>,
+}
+
+impl Described<'_> {
+    /// Returns the pass's name in its own measurement.
+    fn pass(&self) -> &str {
+        let id = self.phase.map_or("", |phase| phase.id.as_str());
+        let own = self.measurement.and_then(|number| id.strip_prefix(&format!("{number}-")));
+        own.unwrap_or(id)
+    }
+
+    fn order(&self) -> Option<Order> {
+        match self.phase?.pattern {
+            Pattern::Sequential => Some(Order::Sequential),
+            Pattern::RandomPermutation | Pattern::RandomIndependent => Some(Order::Random),
+            Pattern::Backward | Pattern::SingleBlock | Pattern::Strided | Pattern::Unknown => None,
+        }
+    }
+}
+
+/// Claims that a script may take together.
+#[derive(PartialEq, Eq, Hash)]
+struct Group {
+    metric: Metric,
+    of: Together,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Together {
+    All,
+    Direction(Direction),
+    Pass(String),
+    Measurement(Option<u32>),
+}
+
+/// The same figure of the same command, whatever numbers its file names have.
+#[derive(PartialEq, Eq, Hash)]
+struct Repeat {
+    metric: Metric,
+    pass: String,
+    block_bytes: Option<u64>,
+    command: Vec<String>,
+}
+
+fn single(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Candidate {
+    let claim = &claims[place];
+    Candidate {
+        derivation: Derivation::Equal,
+        places: vec![place],
+        ids: vec![claim.id.clone()],
+        value: claim.value.value,
+        resolution: claim.resolution,
+        unit: claim.value.unit,
+        direction: described[place].phase.map(|phase| phase.direction),
+        order: described[place].order(),
+        measurement: described[place].measurement,
+    }
+}
+
+/// Returns what a script computes from several figures.
+fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -> Vec<Candidate> {
+    let mut values: Vec<f64> = places.iter().map(|place| claims[*place].value.value).collect();
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let sum: f64 = values.iter().sum();
+    let steps: f64 = places.iter().map(|place| claims[*place].resolution).sum();
+    let same = |first: Option<Direction>| {
+        places
+            .iter()
+            .all(|place| described[*place].phase.map(|phase| phase.direction) == first)
+            .then_some(first)
+            .flatten()
+    };
+    let first = &described[places[0]];
+    let order = first.order().filter(|order| places.iter().all(|place| described[*place].order() == Some(*order)));
+    let measurement =
+        first.measurement.filter(|_| places.iter().all(|place| described[*place].measurement == first.measurement));
+    let candidate = |derivation: Derivation, value: f64, resolution: f64| Candidate {
+        derivation,
+        places: places.to_vec(),
+        ids: places.iter().map(|place| claims[*place].id.clone()).collect(),
+        value,
+        resolution,
+        unit: claims[places[0]].value.unit,
+        direction: same(first.phase.map(|phase| phase.direction)),
+        order,
+        measurement,
+    };
+    let mut computed = vec![candidate(Derivation::Mean, sum / count, steps / count)];
+    let is_latency = claims[places[0]].metric.is_latency();
+    if !is_latency {
+        computed.push(candidate(Derivation::Sum, sum, steps));
+    }
+    if let (Some(smallest), Some(largest)) = (values.first(), values.last()) {
+        computed.push(candidate(Derivation::Smallest, *smallest, steps / count));
+        computed.push(candidate(Derivation::Largest, *largest, steps / count));
+    }
+    if values.len() % 2 == 1 && values.len() > 2 {
+        computed.push(candidate(Derivation::Median, values[values.len() / 2], steps / count));
+    }
+    computed
+}
+
+/// Returns the words that name the passes of one measurement and of no other: names of jobs, not directions.
+fn words_of(described: &[Described<'_>]) -> HashMap<String, u32> {
+    let mut owners: HashMap<String, Option<u32>> = HashMap::new();
+    for own in described {
+        let Some(number) = own.measurement else { continue };
+        let names = words(own.pass()).filter(|word| word.len() > 1);
+        for word in names.filter(|word| direction_of(word).is_none() && order_of(word).is_none()) {
+            let owner = owners.entry(word).or_insert(Some(number));
+            *owner = owner.filter(|owner| *owner == number);
+        }
+    }
+    owners.into_iter().filter_map(|(word, owner)| Some((word, owner?))).collect()
+}

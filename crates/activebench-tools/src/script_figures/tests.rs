@@ -1,0 +1,236 @@
+use activebench_model::claim::{Metric, Printed, SourceLine, Subject};
+use activebench_model::command::CommandLine;
+
+use proptest::prelude::*;
+
+use super::*;
+use activebench_model::direction::Direction;
+use activebench_model::phase::Pattern;
+
+const MIB: f64 = 1_048_576.0;
+
+/// A measurement with one rate, in bytes per second.
+struct One {
+    pass: &'static str,
+    direction: Direction,
+    pattern: Pattern,
+    rate: f64,
+    command: &'static str,
+}
+
+fn write(pass: &'static str, rate: f64) -> One {
+    One { pass, direction: Direction::Write, pattern: Pattern::Sequential, rate, command: "tool write" }
+}
+
+fn read(pass: &'static str, rate: f64) -> One {
+    One { pass, direction: Direction::Read, pattern: Pattern::Sequential, rate, command: "tool read" }
+}
+
+/// Traces the numbers of a text printed by a script that ran these.
+fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
+    let (mut measurements, mut outputs, mut claims, mut phases) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (one, number) in ran.iter().zip(1..) {
+        let argv = one.command.split(' ').map(str::to_owned).collect();
+        let command = CommandLine { argv, ..CommandLine::default() };
+        measurements.push(Measurement { number, command, ..Measurement::default() });
+        let line = format!("bandwidth of run {number} was {} bytes/s", one.rate.round());
+        outputs.push(ToolOutput { stdout: format!("{line}\n").into_bytes(), ..ToolOutput::default() });
+        let mut phase = Phase::planned(format!("{number}-{}", one.pass), one.pass.to_owned(), one.direction);
+        phase.pattern = one.pattern;
+        claims.push(Claim {
+            id: format!("{number}-c1"),
+            phase: phase.id.clone(),
+            metric: Metric::Throughput,
+            value: Quantity::bytes_per_sec(one.rate.round()),
+            printed: Printed { text: one.rate.round().to_string(), unit: "bytes/s".to_owned() },
+            resolution: 0.5,
+            subject: Subject::Device,
+            subject_reason: String::new(),
+            claimed_bytes: None,
+            source: SourceLine { stream: "stdout".to_owned(), line: 1, text: line },
+        });
+        phases.push(phase);
+    }
+    let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+    let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
+    script_figures(&of_command, measured)
+}
+
+/// How the only number of a text is derived, from how many figures, and its fault.
+#[track_caller]
+fn only(text: &str, ran: &[One]) -> (Option<(Derivation, usize)>, Option<Fault>) {
+    let figures = traced(text, ran);
+    let [figure] = &figures[..] else { panic!("{text}: {figures:?}") };
+    let origin = figure.origin.as_ref().map(|origin| (origin.derivation, origin.claims.len()));
+    (origin, figure.fault)
+}
+
+#[test]
+fn an_honest_number_is_traced_in_any_unit() {
+    let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
+    for text in
+        ["write: 812.4 MiB/s", "write: 851.9 MB/s", "write 0.793 GiB/s", "WRITE = 831898 KiB/s", "851 MB/s written"]
+    {
+        assert_eq!(only(text, &ran), (Some((Derivation::Equal, 1)), None), "{text}");
+    }
+    assert_eq!(only("read and write together: 2016.1 MiB/s", &ran), (Some((Derivation::Sum, 2)), None));
+    assert_eq!(only("total 2114 MB/s", &ran), (Some((Derivation::Sum, 2)), None));
+}
+
+#[test]
+fn a_number_has_its_own_words_alone() {
+    let ran = || [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
+    for text in [
+        "write: 812.4 MiB/s, read: 1203.7 MiB/s",
+        "write 812.4 MiB/s read 1203.7 MiB/s read and write together: 2016.1 MiB/s",
+        "write: 831898 KiB/s (851.9 MB/s), read: 1203.7 MiB/s",
+        "812.4 MiB/s written, 1203.7 MiB/s read",
+    ] {
+        let figures = traced(text, &ran());
+        assert!(figures.iter().all(|figure| figure.origin.is_some() && figure.fault.is_none()), "{text}: {figures:?}");
+    }
+}
+
+#[test]
+fn what_a_script_computes_of_several_runs_is_traced() {
+    let ran = || [write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB), write("a", 120.2 * MIB)];
+    for (text, derivation) in [
+        ("mean 112.75 MiB/s", Derivation::Mean),
+        ("average: 118.2 MB/s", Derivation::Mean),
+        ("total write 451.0 MiB/s", Derivation::Sum),
+        ("slowest 90.3 MiB/s", Derivation::Smallest),
+        ("best of four: 140.1 MiB/s", Derivation::Largest),
+    ] {
+        assert_eq!(only(text, &ran()), (Some((derivation, 4)), None), "{text}");
+    }
+    let odd = [write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB)];
+    assert_eq!(only("median 100.4 MiB/s", &odd).0, Some((Derivation::Median, 3)));
+}
+
+#[test]
+fn a_number_that_comes_from_no_figure_is_not_traced_and_not_accused() {
+    let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
+    for text in ["write: 700.5 MiB/s", "network: 117.3 MB/s", "write: 5000 IOPS"] {
+        assert_eq!(only(text, &ran), (None, None), "{text}");
+    }
+    assert!(traced("took 12.3 s for 64 MiB, and 3 files", &ran).is_empty());
+}
+
+#[test]
+fn a_wrong_prefix_is_found_in_both_directions() {
+    let ran = [write("a", 812.43 * MIB), read("b", 1203.7 * MIB)];
+    let expected = (Some((Derivation::Equal, 1)), Some(Fault::OtherPrefix));
+    assert_eq!(only("write: 812.4 MB/s", &ran), expected);
+    assert_eq!(only("write: 851.9 MiB/s", &ran), expected);
+    assert_eq!(only("write: 0.8124 MiB/s", &ran).1, Some(Fault::OtherMagnitude));
+    assert_eq!(only("write: 812.4 GiB/s", &ran).1, Some(Fault::OtherMagnitude));
+}
+
+#[test]
+fn the_wrong_pass_and_concealed_sums_are_found() {
+    let random = |rate| One { pattern: Pattern::RandomPermutation, ..read("c", rate) };
+    let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB), random(31.62 * MIB)];
+    assert_eq!(only("write: 1203.7 MiB/s", &ran).1, Some(Fault::OtherPass));
+    assert_eq!(only("random read: 1203.7 MiB/s", &ran).1, Some(Fault::OtherPass));
+    assert_eq!(only("random read: 31.62 MiB/s", &ran).1, None);
+    assert_eq!(only("disk: 2047.7 MiB/s", &ran).1, Some(Fault::AddedDirections));
+    assert_eq!(only("write: 2047.7 MiB/s", &ran).1, Some(Fault::AddedDirections));
+    assert_eq!(only("read+write: 2047.7 MiB/s", &ran).1, None);
+    let named = [write("logs", 100.4 * MIB), write("database", 120.2 * MIB)];
+    assert_eq!(only("database: 100.4 MiB/s", &named).1, Some(Fault::OtherPass));
+    assert_eq!(only("database: 120.2 MiB/s", &named).1, None);
+}
+
+#[test]
+fn the_best_of_several_runs_is_named() {
+    let ran = || [write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB)];
+    assert_eq!(only("write: 140.1 MiB/s", &ran()).1, Some(Fault::BestOfSeveral));
+    assert_eq!(only("fastest write: 140.1 MiB/s", &ran()).1, None);
+    // Neither the first, the last, nor one of several that are printed.
+    assert_eq!(only("write: 90.3 MiB/s", &ran()).1, None);
+    let listed = traced("write: 100.4 MiB/s\nwrite: 140.1 MiB/s\nwrite: 90.3 MiB/s", &ran());
+    assert!(listed.iter().all(|figure| figure.fault.is_none()), "{listed:?}");
+}
+
+#[test]
+fn a_coarse_number_is_judged_where_its_words_leave_one_figure() {
+    let ran = [write("a", 1.52e9), read("b", 2.4e9)];
+    assert_eq!(only("write: 1 GB/s", &ran).1, Some(Fault::Rounded));
+    assert_eq!(only("read: 2 GB/s", &ran), (Some((Derivation::Equal, 1)), None));
+    assert!(traced("speed: 2 GB/s", &ran).is_empty());
+}
+
+#[test]
+fn lines_of_the_tools_are_not_the_script_s() {
+    let ran = [write("a", 812.4 * MIB)];
+    let line = format!("bandwidth of run 1 was {} bytes/s", (812.4 * MIB).round());
+    for text in [line.clone(), format!("  {line}"), format!("disk one: {line}")] {
+        assert!(traced(&text, &ran).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn an_output_that_was_not_kept_whole_traces_nothing() {
+    let measurements = [Measurement { missing_output_bytes: 1, ..Measurement::default() }];
+    let measured = Measured { measurements: &measurements, outputs: &[], claims: &[], phases: &[] };
+    let output = ToolOutput { stdout: b"write: 3.5 MB/s\n".to_vec(), ..ToolOutput::default() };
+    assert!(script_figures(&output, measured).is_empty());
+}
+
+/// Names of passes that have no words in common.
+const NAMES: [&str; 6] = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
+
+fn runs(rates: &[(bool, f64)]) -> Vec<One> {
+    let run = |(name, (is_write, rate)): (&&'static str, &(bool, f64))| match is_write {
+        true => write(name, *rate),
+        false => read(name, *rate),
+    };
+    NAMES.iter().zip(rates).map(run).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_number_that_is_computed_and_named_rightly_is_traced_and_never_accused(
+        rates in prop::collection::vec((any::<bool>(), 1e7_f64..5e9), 1..6),
+        how in 0..5_usize,
+        unit in 0..4_usize,
+        decimals in 1..4_usize,
+    ) {
+        let values: Vec<f64> = rates.iter().map(|(_, rate)| rate.round()).collect();
+        let (label, value) = match how {
+            0 if rates[0].0 => ("write", values[0]),
+            0 => ("read", values[0]),
+            1 => ("total", values.iter().sum()),
+            2 => ("mean", values.iter().sum::<f64>() / values.len() as f64),
+            3 => ("best", values.iter().copied().fold(0.0, f64::max)),
+            _ => ("worst", values.iter().copied().fold(f64::MAX, f64::min)),
+        };
+        let (unit, factor) = [("MB/s", 1e6), ("MiB/s", MIB), ("KiB/s", 1024.0), ("GB/s", 1e9)][unit];
+        let text = format!("{label}: {:.decimals$} {unit}", value / factor);
+        let figures = traced(&text, &runs(&rates));
+        prop_assert!(figures.iter().all(|figure| figure.fault.is_none()), "{text} of {rates:?}: {figures:?}");
+        // With one digit, the words have to leave one figure.
+        if value / factor > 10.0 {
+            prop_assert!(figures.len() == 1 && figures[0].origin.is_some(), "{text} of {rates:?}: {figures:?}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_something_else_is_hardly_ever_accused() {
+    let mut state = 1_u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    const TRIALS: u32 = 2000;
+    let mut accused = 0;
+    for trial in 0..TRIALS {
+        let rates: Vec<(bool, f64)> = (0..4).map(|_| (uniform() < 0.5, 10_f64.powf(6.5 + 3.0 * uniform()))).collect();
+        let unit = ["MB/s", "MiB/s"][trial as usize % 2];
+        let label = ["network", "write", "read", "disk"][trial as usize % 4];
+        let text = format!("{label}: {:.1} {unit}", 10_f64.powf(0.5 + 3.0 * uniform()));
+        accused += traced(&text, &runs(&rates)).iter().filter(|figure| figure.fault.is_some()).count();
+    }
+    assert!(accused < TRIALS as usize / 50, "{accused} of {TRIALS}");
+}
