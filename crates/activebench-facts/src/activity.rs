@@ -8,8 +8,8 @@
 //! place of every call between opens, closes and syncs is exact by time. Only the alternation of two
 //! threads on one descriptor between two structural calls is coarse.
 //!
-//! Memory: about 150 bytes per structural call and 400 bytes per step; data calls need no memory
-//! of their own. A descriptor that alternates between reads and writes would create a step per call:
+//! Memory: about 100 bytes per structural call, 104 bytes per run and 400 bytes per step; data calls need no memory of
+//! their own. Descriptors and threads need none either: there may be a million of each, with one call. A descriptor that alternates between reads and writes would create a step per call:
 //! past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind. A descriptor that alternates
 //! between writes and syncs has a bounded number of steps, too (`dividing_syncs.rs`); further syncs have 24 bytes each.
 //! 64 bytes per write of output and per burst of asynchronous requests.
@@ -100,7 +100,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     let Names { opened, unlinks, arguments } = read_names(source, &stub, &unlink_spans)?;
     add_arguments(&mut execs, &arguments);
 
-    let mut slots = slots::Slots::new(slots::Timelines::new(calls, dividing.merged, &execs));
+    let mut slots = slots::Slots::new(slots::Timelines::new(calls, dividing.merged, &execs), &tasks);
     let mut uses = Uses::default();
     for batch in source.plain_calls() {
         for call in batch?.iter().filter(|call| !stub.made(call.tgid, call.start_ns)) {

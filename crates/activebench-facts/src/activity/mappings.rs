@@ -7,11 +7,11 @@ use activebench_model::call::{Op, PlainCall};
 
 use crate::address_map::AddressMap;
 
-/// Returns, for each `munmap` and `msync` (by index), the index of the `mmap` that it belongs to.
-pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<u32, u32> {
+/// Returns, for each `munmap` and `msync` (by index, ascending), the index of the `mmap` that it belongs to.
+pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> Vec<(u32, u32)> {
     // By process; each value is the index of the `mmap`.
     let mut regions: HashMap<u32, AddressMap<u32>> = HashMap::new();
-    let mut resolved = HashMap::new();
+    let mut resolved = Vec::new();
     let mut coming = execs.iter().peekable();
     for (index, call) in (0..).zip(calls) {
         // An execution removes all earlier mappings.
@@ -29,7 +29,7 @@ pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<u32, u32> 
                 let start = call.offset as u64;
                 let end = start.saturating_add(call.requested.max(1));
                 let Some(mapped_by) = regions.first_in(start, end) else { continue };
-                resolved.insert(index, mapped_by);
+                resolved.push((index, mapped_by));
                 if call.op == Op::Munmap && call.returned == 0 {
                     regions.unmap(start, end);
                 }
@@ -37,5 +37,6 @@ pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> HashMap<u32, u32> 
             _ => {}
         }
     }
+    resolved.shrink_to_fit();
     resolved
 }

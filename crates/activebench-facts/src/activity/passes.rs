@@ -6,41 +6,26 @@ use activebench_model::activity::{CallSpan, Pass, StepKind};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 
 use super::on_followed_file;
-use super::slots::{Event, Key, Run, Timelines, append, first};
+use super::slots::{Event, Key, Timelines, append, first, mapping_of};
 
 impl Timelines {
     /// Returns the passes in the order of their first calls, and the structural calls.
     pub(super) fn into_passes(mut self) -> (Vec<Pass>, Vec<PlainCall>) {
-        let mut keys: Vec<Key> = self.events.keys().chain(self.runs.keys()).copied().collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut passes = Vec::new();
-        for key in keys {
-            let events = self.events.remove(&key).unwrap_or_default();
-            let slots = self.runs.remove(&key).unwrap_or_default();
-            let opens = events.iter().filter(|event| self.calls[event.call as usize].op == Op::Open).count();
-            let mut descriptor = Descriptor {
-                key,
-                calls: &self.calls,
-                merged: &self.merged,
-                passes: Vec::with_capacity(opens),
-                current: None,
-                mapped_in: HashMap::new(),
-            };
-            let mut slots = slots.into_iter();
-            descriptor.add_runs(slots.next());
-            for event in events {
-                descriptor.add_event(event);
-                descriptor.add_runs(slots.next());
+        let events = std::mem::take(&mut self.events);
+        let begins = |(_, call): &&Event| matches!(self.calls[*call as usize].op, Op::Open);
+        let mut passes = Vec::with_capacity(events.iter().filter(begins).count());
+        let mut coming = (1..).zip(&events).peekable();
+        loop {
+            let with_event = coming.peek().map(|(_, (key, _))| *key);
+            let Some(key) = with_event.into_iter().chain(self.next_descriptor()).min() else { break };
+            let first = passes.len();
+            let mut descriptor = Descriptor { key, passes: &mut passes, current: None, mapped_in: HashMap::new() };
+            descriptor.add_runs(&mut self, 0);
+            while let Some((number, (_, call))) = coming.next_if(|(_, (of, _))| *of == key) {
+                descriptor.add_event(&self, *call);
+                descriptor.add_runs(&mut self, number);
             }
-            descriptor.passes.iter_mut().for_each(|pass| pass.steps.shrink_to_fit());
-            descriptor.passes.shrink_to_fit();
-            // The one descriptor of a run with many passes takes its memory along.
-            if passes.is_empty() {
-                passes = descriptor.passes;
-            } else {
-                passes.append(&mut descriptor.passes);
-            }
+            passes[first..].iter_mut().for_each(|pass| pass.steps.shrink_to_fit());
         }
         passes.shrink_to_fit();
         // The sort is stable: passes that began at the same time stay in the order of their descriptors.
@@ -60,9 +45,8 @@ fn begin_ns(pass: &Pass) -> u64 {
 /// One descriptor number of one process through the run.
 struct Descriptor<'a> {
     key: Key,
-    calls: &'a [PlainCall],
-    merged: &'a HashMap<(u32, u64), u64>,
-    passes: Vec<Pass>,
+    /// Those of all descriptors.
+    passes: &'a mut Vec<Pass>,
     /// Index of the open pass in `passes`.
     current: Option<usize>,
     /// The pass in which an `mmap` (by index) was made.
@@ -85,17 +69,17 @@ impl Descriptor<'_> {
         }
     }
 
-    fn add_runs(&mut self, runs: Option<Vec<Run>>) {
-        let mut runs = runs.unwrap_or_default();
-        runs.sort_by_key(|run| run.step.start_ns);
-        for run in runs {
-            let pass = self.pass_on(run.file, run.file_kind, run.open_flags);
-            append(&mut self.passes[pass].steps, run.step);
+    fn add_runs(&mut self, timelines: &mut Timelines, slot: u32) {
+        while let Some(run) = timelines.next_run(self.key, slot) {
+            let Some((file, kind, open_flags)) = run.file() else { continue };
+            let pass = self.pass_on(file, kind, open_flags);
+            append(&mut self.passes[pass].steps, run.into_step());
         }
     }
 
-    fn add_event(&mut self, event: Event) {
-        let call = &self.calls[event.call as usize];
+    /// Adds a structural call, by its index.
+    fn add_event(&mut self, timelines: &Timelines, index: u32) {
+        let call = &timelines.calls[index as usize];
         let span = CallSpan::from(call);
         match call.op {
             Op::Open => {
@@ -105,7 +89,8 @@ impl Descriptor<'_> {
                     self.begin(file, call.kind, call.open_flags, Some(span));
                 }
             }
-            Op::Dup if event.given => {
+            // It gave this descriptor its number.
+            Op::Dup if call.fd != self.key.1 => {
                 if let Some(index) = self.current.take() {
                     self.passes[index].close = Some(span);
                 }
@@ -123,18 +108,18 @@ impl Descriptor<'_> {
                 }
             }
             op => {
-                let pass = match event.mapped_by {
+                let pass = match mapping_of(&timelines.mapped_by, index) {
                     // The mapping outlives its descriptor.
                     Some(mmap) => self.mapped_in.get(&mmap).copied(),
                     None => on_followed_file(call).map(|file| self.pass_on(file, call.kind, call.open_flags)),
                 };
                 let Some(pass) = pass else { return };
                 if op == Op::Mmap {
-                    self.mapped_in.insert(event.call, pass);
+                    self.mapped_in.insert(index, pass);
                 }
                 let mut step = first(kind_of(op), call);
                 if step.kind == StepKind::Sync {
-                    step.calls += self.merged.get(&(call.tid, call.start_ns)).copied().unwrap_or(0);
+                    step.calls += timelines.merged.get(&(call.tid, call.start_ns)).copied().unwrap_or(0);
                 }
                 append(&mut self.passes[pass].steps, step);
             }

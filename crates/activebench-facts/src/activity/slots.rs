@@ -1,14 +1,16 @@
 //! Puts every data call and seek into the slot of its descriptor.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
-use activebench_model::activity::{CallBrief, Exec, Step, StepKind};
+use activebench_model::activity::{CallBrief, Exec, Step, StepKind, Task};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 
 use super::{mappings, moves_data_or_position, on_followed_file};
 
 /// Largest number of runs of one slot that are kept separately.
-pub(super) const MOST_RUNS: usize = 4096;
+pub(super) const MOST_RUNS: u32 = 4096;
 
 /// A pass with fewer steps has room for no others.
 const MOST_EXACT_STEPS: usize = 4;
@@ -16,108 +18,167 @@ const MOST_EXACT_STEPS: usize = 4;
 /// A descriptor of a process, over the whole run.
 pub(super) type Key = (u32, i32);
 
-/// A structural call on a descriptor's timeline.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
-    /// Index in [`Timelines::calls`].
-    pub(super) call: u32,
-    /// For `munmap` and `msync`: the index of the `mmap` in the same list.
-    pub(super) mapped_by: Option<u32>,
-    /// True if a dup assigned this descriptor's number.
-    pub(super) given: bool,
-}
+/// A structural call on a descriptor's timeline: its index in [`Timelines::calls`].
+pub(super) type Event = (Key, u32);
 
-/// The calls on each descriptor over time.
+/// Number of a run in [`Slots::runs`], from one.
+type RunNumber = NonZeroU32;
+
+/// Runs are let go of by so many.
+const LET_GO: usize = 1 << 14;
+
+/// Number of cursors from which those of ended threads are let go of.
+const MOST_CURSORS: usize = 1 << 11;
+
+/// The calls on each descriptor over time. Plain lists: a run may have a million descriptors with one call each.
 #[derive(Default)]
 pub(super) struct Timelines {
     pub(super) calls: Vec<PlainCall>,
     /// Number of syncs that a sync stands for besides itself, by its thread and start.
     pub(super) merged: HashMap<(u32, u64), u64>,
-    pub(super) events: HashMap<Key, Vec<Event>>,
-    /// Runs by descriptor and slot; slot 0 is before the first event.
-    pub(super) runs: HashMap<Key, Vec<Vec<Run>>>,
+    /// For each `munmap` and `msync` that belongs to an `mmap`: the indices of both, ascending.
+    pub(super) mapped_by: Vec<(u32, u32)>,
+    /// By descriptor, and in order of time.
+    pub(super) events: Vec<Event>,
+    /// By descriptor, slot and time, the last one first.
+    runs: Vec<Placed>,
 }
 
-/// Consecutive calls of one kind by one thread on one file, inside one slot.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) file: FileId,
-    pub(super) file_kind: FileKind,
-    pub(super) open_flags: u32,
-    pub(super) step: Step,
+/// Consecutive calls of one kind by one thread on one file, inside one slot. A run of one call is that call.
+pub(super) enum Run {
+    One(PlainCall),
+    Several(Box<Several>),
+}
+
+pub(super) struct Several {
+    key: Key,
+    file: FileId,
+    file_kind: FileKind,
+    open_flags: u32,
+    step: Step,
+}
+
+/// A run and its place. 104 bytes.
+struct Placed {
+    run: Run,
+    /// Number of events up to its slot, those of other descriptors included; 0 before the first one of its own.
+    slot: u32,
+    /// Number of the run among those of its slot.
+    number: u32,
+    /// The run before it in its slot.
+    previous: Option<RunNumber>,
 }
 
 impl Timelines {
     /// Creates the timelines from the structural calls, sorted by time.
     pub(super) fn new(calls: Vec<PlainCall>, merged: HashMap<(u32, u64), u64>, execs: &[Exec]) -> Self {
         let mapped_by = mappings::resolve(&calls, execs);
-        let mut events: HashMap<Key, Vec<Event>> = HashMap::new();
+        let mut events: Vec<Event> = Vec::with_capacity(calls.len());
         for (index, call) in (0..).zip(&calls) {
-            let mut add = |fd: i32, mapped_by, given| {
-                events.entry((call.tgid, fd)).or_default().push(Event { call: index, mapped_by, given });
-            };
+            let mut add = |fd: i32| events.push(((call.tgid, fd), index));
             match call.op {
                 Op::Open => {
                     if let Ok(fd @ 0..) = i32::try_from(call.returned) {
-                        add(fd, None, false);
+                        add(fd);
                     }
                 }
                 Op::Msync | Op::MsyncAsync | Op::Munmap => {
-                    if let Some(mmap) = mapped_by.get(&index) {
-                        add(calls[*mmap as usize].fd, Some(*mmap), false);
+                    if let Some(mmap) = mapping_of(&mapped_by, index) {
+                        add(calls[mmap as usize].fd);
                     }
                 }
                 Op::Dup => {
-                    add(call.fd, None, false);
+                    add(call.fd);
                     if let Ok(fd @ 0..) = i32::try_from(call.returned)
                         && fd != call.fd
                     {
-                        add(fd, None, true);
+                        add(fd);
                     }
                 }
-                _ => add(call.fd, None, false),
+                _ => add(call.fd),
             }
         }
-        Self { calls, merged, events, runs: HashMap::new() }
+        events.shrink_to_fit();
+        events.sort_unstable();
+        Self { calls, merged, mapped_by, events, runs: Vec::new() }
     }
 
     /// Returns the slot of a time, and the span of starts that belong to it.
-    fn slot_at(&self, key: Key, start_ns: u64) -> (usize, u64, u64) {
-        let Some(events) = self.events.get(&key) else { return (0, 0, u64::MAX) };
-        let start_of = |event: &Event| self.calls[event.call as usize].start_ns;
-        let slot = events.partition_point(|event| start_of(event) <= start_ns);
-        let from = if slot == 0 { 0 } else { start_of(&events[slot - 1]) };
-        (slot, from, events.get(slot).map_or(u64::MAX, start_of))
+    fn slot_at(&self, key: Key, start_ns: u64) -> (u32, u64, u64) {
+        let start_of = |(_, call): &Event| self.calls[*call as usize].start_ns;
+        let is_before = |event: &Event| event.0 < key || event.0 == key && start_of(event) <= start_ns;
+        let until_then = self.events.partition_point(is_before);
+        let own = |event: &&Event| event.0 == key;
+        let from = until_then.checked_sub(1).map(|last| &self.events[last]).filter(own);
+        let to = self.events.get(until_then).filter(own);
+        // There are at most two for each call.
+        let slot = if from.is_some() { until_then as u32 } else { 0 };
+        (slot, from.map_or(0, start_of), to.map_or(u64::MAX, start_of))
     }
+
+    /// Returns the descriptor of the next run.
+    pub(super) fn next_descriptor(&self) -> Option<Key> {
+        self.runs.last().map(|placed| placed.run.key())
+    }
+
+    /// Takes the next run of a slot, in order of time, if there is another one.
+    pub(super) fn next_run(&mut self, key: Key, slot: u32) -> Option<Run> {
+        let placed = self.runs.pop_if(|placed| placed.slot == slot && placed.run.key() == key)?;
+        if self.runs.len().is_multiple_of(LET_GO) {
+            self.runs.shrink_to_fit();
+        }
+        Some(placed.run)
+    }
+}
+
+/// Returns the `mmap` that a `munmap` or `msync` belongs to.
+pub(super) fn mapping_of(mapped_by: &[(u32, u32)], call: u32) -> Option<u32> {
+    mapped_by.binary_search_by_key(&call, |(call, _)| *call).ok().map(|place| mapped_by[place].1)
 }
 
 /// The place of a thread's last call; the next call usually goes to the same place.
 struct Cursor {
     key: Key,
-    /// Index of the descriptor in [`Slots::runs`].
-    number: usize,
-    slot: usize,
+    slot: u32,
+    /// `None` before its first call.
+    run: Option<RunNumber>,
     from_ns: u64,
     to_ns: u64,
-    /// `None` before its first call.
-    run: Option<usize>,
 }
 
 /// The slots while they are filled.
 pub(super) struct Slots {
     timelines: Timelines,
-    /// The descriptors with data calls or seeks, and the runs of each by slot.
-    runs: Vec<(Key, Vec<Vec<Run>>)>,
-    /// Index of each descriptor in `runs`.
-    numbers: HashMap<Key, usize>,
+    /// In the order in which they began.
+    runs: Vec<Placed>,
+    /// The latest run of each slot.
+    latest: Vec<Option<RunNumber>>,
+    /// The latest run of the slots before a descriptor's first event.
+    latest_before: HashMap<Key, RunNumber>,
     cursors: HashMap<u32, Cursor>,
+    /// Number of cursors after those of ended threads were last let go of.
+    kept_cursors: usize,
+    /// Ends of the threads, ascending.
+    ends: Vec<(u32, u64)>,
     /// The cursor of the thread that called last; it is not in `cursors`.
     current: Option<(u32, Cursor)>,
 }
 
 impl Slots {
-    pub(super) fn new(timelines: Timelines) -> Self {
-        Self { timelines, runs: Vec::new(), numbers: HashMap::new(), cursors: HashMap::new(), current: None }
+    pub(super) fn new(timelines: Timelines, tasks: &[Task]) -> Self {
+        let mut ends: Vec<(u32, u64)> = tasks.iter().filter_map(|task| Some((task.tid, task.end_ns?))).collect();
+        ends.shrink_to_fit();
+        ends.sort_unstable();
+        Self {
+            latest: vec![None; timelines.events.len() + 1],
+            timelines,
+            runs: Vec::new(),
+            latest_before: HashMap::new(),
+            cursors: HashMap::new(),
+            kept_cursors: 0,
+            ends,
+            current: None,
+        }
     }
 
     /// Puts a data call or seek into its slot; other calls are left out.
@@ -127,51 +188,89 @@ impl Slots {
         }
         let Some(file) = on_followed_file(call) else { return };
         let key = (call.tgid, call.fd);
+        let kind = kind_of_data(call.op);
         // Mostly the thread goes on where it was.
-        if let Some((tid, cursor)) = &mut self.current
+        if let Some((tid, cursor)) = &self.current
             && *tid == call.tid
             && cursor.leads_to(key, call)
+            && let Some(run) = cursor.run
+            && run_at(&mut self.runs, run).takes(file, kind)
         {
-            let runs = &mut self.runs[cursor.number].1[cursor.slot];
-            cursor.run = Some(add_to_slot(runs, cursor.run, file, call));
+            run_at(&mut self.runs, run).extend(kind, call);
             return;
         }
         let own = match self.current.take() {
             Some((tid, cursor)) if tid == call.tid => Some(cursor),
             other => {
                 self.cursors.extend(other);
+                if self.cursors.len() >= MOST_CURSORS.max(2 * self.kept_cursors) {
+                    self.let_go_of_ended(call.start_ns);
+                }
                 self.cursors.remove(&call.tid)
             }
         };
-        let mut cursor = match own.filter(|cursor| cursor.leads_to(key, call)) {
-            Some(cursor) => cursor,
-            None => self.cursor_at(key, call.start_ns),
-        };
-        let runs = &mut self.runs[cursor.number].1[cursor.slot];
-        cursor.run = Some(add_to_slot(runs, cursor.run, file, call));
+        let mut cursor = own.filter(|cursor| cursor.leads_to(key, call)).unwrap_or_else(|| {
+            let (slot, from_ns, to_ns) = self.timelines.slot_at(key, call.start_ns);
+            Cursor { key, slot, run: None, from_ns, to_ns }
+        });
+        cursor.run = self.add(&cursor, file, kind, call);
         self.current = Some((call.tid, cursor));
     }
 
-    /// Returns a cursor at the slot of a time that is in none of its runs.
-    fn cursor_at(&mut self, key: Key, start_ns: u64) -> Cursor {
-        let (slot, from_ns, to_ns) = self.timelines.slot_at(key, start_ns);
-        let number = *self.numbers.entry(key).or_insert_with(|| {
-            self.runs.push((key, Vec::new()));
-            self.runs.len() - 1
+    /// Adds a call to the thread's current run, or to a new one; returns the run's number.
+    fn add(&mut self, cursor: &Cursor, file: FileId, kind: StepKind, call: &PlainCall) -> Option<RunNumber> {
+        let latest = match cursor.slot {
+            0 => self.latest_before.get(&cursor.key).copied(),
+            slot => self.latest[slot as usize],
+        };
+        let of_slot = latest.map_or(0, |latest| placed(&self.runs, latest).number + 1);
+        let taken = cursor.run.filter(|run| placed(&self.runs, *run).run.takes(file, kind)).or_else(|| {
+            let earlier = |run: &RunNumber| placed(&self.runs, *run).previous;
+            let mut from_latest = std::iter::successors(latest.filter(|_| of_slot >= MOST_RUNS), earlier);
+            from_latest.find(|run| placed(&self.runs, *run).run.is_of(call.tid, file, kind))
         });
-        let slots = &mut self.runs[number].1;
-        if slots.len() <= slot {
-            // A slot per event at most.
-            let most = self.timelines.events.get(&key).map_or(0, Vec::len) + 1;
-            slots.reserve_exact(most.saturating_sub(slots.len()));
-            slots.resize_with(slot + 1, Vec::new);
+        if let Some(run) = taken {
+            run_at(&mut self.runs, run).extend(kind, call);
+            return taken;
         }
-        Cursor { key, number, slot, from_ns, to_ns, run: None }
+        self.runs.push(Placed { run: Run::One(*call), slot: cursor.slot, number: of_slot, previous: latest });
+        // Memory ends long before these numbers do.
+        let added = RunNumber::new(u32::try_from(self.runs.len()).unwrap_or(u32::MAX));
+        match (cursor.slot, added) {
+            (0, Some(added)) => drop(self.latest_before.insert(cursor.key, added)),
+            (slot, _) => self.latest[slot as usize] = added,
+        }
+        added
+    }
+
+    /// Lets go of the cursors of the threads that ended before a time: a run may have a million processes.
+    fn let_go_of_ended(&mut self, now_ns: u64) {
+        let Self { cursors, runs, ends, .. } = self;
+        cursors.retain(|tid, cursor| {
+            let last_ns = cursor.run.map_or(0, |run| placed(runs, run).run.start_ns());
+            let end = ends.get(ends.partition_point(|end| *end < (*tid, last_ns)));
+            !end.is_some_and(|(of, end_ns)| of == tid && *end_ns < now_ns)
+        });
+        self.kept_cursors = self.cursors.len();
     }
 
     pub(super) fn into_timelines(self) -> Timelines {
-        Timelines { runs: self.runs.into_iter().collect(), ..self.timelines }
+        let Self { timelines, mut runs, latest, latest_before, cursors, ends, .. } = self;
+        drop((latest, latest_before, cursors, ends));
+        runs.shrink_to_fit();
+        // They leave from the end.
+        let place = |placed: &Placed| (placed.run.key(), placed.slot, placed.run.start_ns(), placed.number);
+        runs.sort_unstable_by_key(|placed| Reverse(place(placed)));
+        Timelines { runs, ..timelines }
     }
+}
+
+fn placed(runs: &[Placed], number: RunNumber) -> &Placed {
+    &runs[number.get() as usize - 1]
+}
+
+fn run_at(runs: &mut [Placed], number: RunNumber) -> &mut Run {
+    &mut runs[number.get() as usize - 1].run
 }
 
 impl Cursor {
@@ -181,30 +280,77 @@ impl Cursor {
     }
 }
 
-/// Adds a call to the thread's current run, or to a new one; returns the run's index.
-fn add_to_slot(runs: &mut Vec<Run>, current: Option<usize>, file: FileId, call: &PlainCall) -> usize {
-    let kind = match call.op {
+impl Run {
+    fn key(&self) -> Key {
+        match self {
+            Self::One(call) => (call.tgid, call.fd),
+            Self::Several(several) => several.key,
+        }
+    }
+
+    /// Returns the file with its kind and how it was opened.
+    pub(super) fn file(&self) -> Option<(FileId, FileKind, u32)> {
+        match self {
+            Self::One(call) => Some((call.file?, call.kind, call.open_flags)),
+            Self::Several(several) => Some((several.file, several.file_kind, several.open_flags)),
+        }
+    }
+
+    fn kind(&self) -> StepKind {
+        match self {
+            Self::One(call) => kind_of_data(call.op),
+            Self::Several(several) => several.step.kind,
+        }
+    }
+
+    fn start_ns(&self) -> u64 {
+        match self {
+            Self::One(call) => call.start_ns,
+            Self::Several(several) => several.step.start_ns,
+        }
+    }
+
+    /// Returns `true` if the next call of the run's thread belongs to it. A seek after data belongs to the data: it is
+    /// between data calls or after them.
+    fn takes(&self, file: FileId, kind: StepKind) -> bool {
+        self.file().is_some_and(|(own, ..)| own == file) && (kind == StepKind::Seek || kind == self.kind())
+    }
+
+    fn is_of(&self, tid: u32, file: FileId, kind: StepKind) -> bool {
+        let is_own = match self {
+            Self::One(call) => call.tid == tid,
+            Self::Several(several) => several.step.tids == [tid],
+        };
+        is_own && kind == self.kind() && self.takes(file, kind)
+    }
+
+    fn extend(&mut self, kind: StepKind, call: &PlainCall) {
+        if let Self::One(only) = self {
+            let (key, step) = ((only.tgid, only.fd), first(kind_of_data(only.op), only));
+            let PlainCall { kind: file_kind, open_flags, .. } = *only;
+            let Some(file) = only.file else { return };
+            *self = Self::Several(Box::new(Several { key, file, file_kind, open_flags, step }));
+        }
+        if let Self::Several(several) = self {
+            extend(&mut several.step, kind, call);
+        }
+    }
+
+    pub(super) fn into_step(self) -> Step {
+        match self {
+            Self::One(call) => first(kind_of_data(call.op), &call),
+            Self::Several(several) => several.step,
+        }
+    }
+}
+
+fn kind_of_data(op: Op) -> StepKind {
+    match op {
         op if op.is_read() => StepKind::Read,
         op if op.is_write() => StepKind::Write,
         Op::Discard => StepKind::Discard,
         _ => StepKind::Seek,
-    };
-    // A seek after data belongs to the data: it is between data calls or after them.
-    let takes = |run: &Run| run.file == file && (run.step.kind == kind || kind == StepKind::Seek);
-    let taken = current.filter(|index| takes(&runs[*index])).or_else(|| {
-        let same = |run: &Run| run.file == file && run.step.kind == kind && run.step.tids == [call.tid];
-        if runs.len() < MOST_RUNS { None } else { runs.iter().rposition(same) }
-    });
-    let Some(index) = taken else {
-        // Where a sync follows every write, a slot has one run.
-        if runs.is_empty() {
-            runs.reserve_exact(1);
-        }
-        runs.push(Run { file, file_kind: call.kind, open_flags: call.open_flags, step: first(kind, call) });
-        return runs.len() - 1;
-    };
-    extend(&mut runs[index].step, kind, call);
-    index
+    }
 }
 
 /// Creates a step of one call.

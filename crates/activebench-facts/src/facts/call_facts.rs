@@ -17,7 +17,7 @@ use super::record_losses::CACHE_HOOK;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
 use super::syncs::{Sync, SyncLog};
-use super::tally::{PartWrites, Tally, TaskTally, TouchedBlocks};
+use super::tally::{Moved, PartWrites, PhaseTally, Tally, TouchedBlocks};
 use super::windows::end_of;
 
 /// Source of task facts.
@@ -62,7 +62,6 @@ const OF_BLOCKS: [FactName; 9] = [
 pub(super) type DurableEnds = HashMap<FileId, Result<u64, u64>>;
 
 /// The parts of one task of a phase together.
-#[derive(Default)]
 struct TaskRate {
     bytes: u64,
     calls: u64,
@@ -71,26 +70,14 @@ struct TaskRate {
 }
 
 impl View<'_> {
-    fn sum(&self, value: impl Fn(&TaskTally) -> u64) -> u64 {
-        self.tally.tasks_of(self.number).iter().map(value).sum()
-    }
-
-    /// Returns the bytes and calls of the phase's direction.
-    fn directed(&self, tally: &TaskTally) -> (u64, u64) {
-        match self.phase.direction {
-            Direction::Read => (tally.read_bytes, tally.read_calls),
-            Direction::Write => (tally.write_bytes, tally.write_calls),
-            Direction::Discard => (tally.discard_bytes, tally.discard_calls),
-            Direction::Mixed | Direction::None => {
-                (tally.read_bytes + tally.write_bytes, tally.read_calls + tally.write_calls)
-            }
-        }
+    fn sums(&self) -> &PhaseTally {
+        self.tally.sums_of(self.number)
     }
 
     pub(super) fn add_call_facts(&self, window: Window, facts: &mut Facts) {
         let gap = &self.gaps.calls;
         let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
-        let (read_bytes, write_bytes) = (self.sum(|part| part.read_bytes), self.sum(|part| part.write_bytes));
+        let (read_bytes, write_bytes) = (self.sums().read_bytes, self.sums().write_bytes);
         let (mut failed_syncs, mut succeeded, mut msyncs) = (0_u64, 0_u64, 0_u64);
         let mut latencies = Latencies::default();
         self.each_sync_inside(window, |sync| {
@@ -105,17 +92,17 @@ impl View<'_> {
         add(FactName::Window, Quantity::ns(window.duration_ns()));
         add(FactName::ReadBytes, Quantity::bytes(read_bytes));
         add(FactName::WriteBytes, Quantity::bytes(write_bytes));
-        add(FactName::ReadCalls, Quantity::count(self.sum(|part| part.read_calls)));
-        add(FactName::WriteCalls, Quantity::count(self.sum(|part| part.write_calls)));
+        add(FactName::ReadCalls, Quantity::count(self.sums().read_calls));
+        add(FactName::WriteCalls, Quantity::count(self.sums().write_calls));
         if self.phase.direction == Direction::Discard {
-            add(FactName::DiscardBytes, Quantity::bytes(self.sum(|part| part.discard_bytes)));
-            add(FactName::DiscardCalls, Quantity::count(self.sum(|part| part.discard_calls)));
+            add(FactName::DiscardBytes, Quantity::bytes(self.sums().discard_bytes));
+            add(FactName::DiscardCalls, Quantity::count(self.sums().discard_calls));
         }
-        add(FactName::FailedCalls, Quantity::count(self.sum(|part| part.failed_data_calls) + failed_syncs));
-        add(FactName::ShortCalls, Quantity::count(self.sum(|part| part.short_calls)));
-        add(FactName::UntimedBytes, Quantity::bytes(self.sum(|part| part.untimed_bytes)));
-        add(FactName::StorageReadBytes, Quantity::bytes(self.sum(|part| part.storage_read_bytes)));
-        add(FactName::DirectCachedBytes, Quantity::bytes(self.sum(|part| part.direct_cached_bytes)));
+        add(FactName::FailedCalls, Quantity::count(self.sums().failed_data_calls + failed_syncs));
+        add(FactName::ShortCalls, Quantity::count(self.sums().short_calls));
+        add(FactName::UntimedBytes, Quantity::bytes(self.sums().untimed_bytes));
+        add(FactName::StorageReadBytes, Quantity::bytes(self.sums().storage_read_bytes));
+        add(FactName::DirectCachedBytes, Quantity::bytes(self.sums().direct_cached_bytes));
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
         for (name, latency) in latencies.quantities(&LatencyNames::SYNCS).into_iter().flatten() {
@@ -167,32 +154,36 @@ impl View<'_> {
         if bytes == 0 && self.mappings() > 0 {
             add(FactName::DirectShare, 0, 1, "");
         } else {
-            add(FactName::DirectShare, self.sum(|part| part.direct_bytes), bytes, "no data moved");
+            add(FactName::DirectShare, self.sums().direct_bytes, bytes, "no data moved");
         }
-        add(FactName::SyncWriteShare, self.sum(|part| part.sync_write_bytes), write_bytes, "nothing was written");
+        add(FactName::SyncWriteShare, self.sums().sync_write_bytes, write_bytes, "nothing was written");
     }
 
     fn add_rates(&self, facts: &mut Facts) {
         let gap = &self.gaps.calls;
-        if let Some(longest_ns) = self.longest_task_ns() {
-            facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
-        }
-        let mut tasks: BTreeMap<(u32, &[u32]), TaskRate> = BTreeMap::new();
-        for (part, tally) in self.tally.parts_of(self.number) {
-            let task = tasks.entry((part.tgid, &part.tids)).or_default();
-            (task.bytes, task.calls) = self.directed(tally);
+        let mut tasks: Vec<TaskRate> =
+            self.tally.tasks_of(self.number).iter().map(|moved| TaskRate::of(*moved)).collect();
+        for (part, number) in self.tally.parts_of(self.number) {
+            let task = &mut tasks[number];
             task.start_ns = Some(task.start_ns.map_or(part.start_ns, |start_ns| start_ns.min(part.start_ns)));
             task.end_ns = task.end_ns.max(end_of(part));
+        }
+        let longest_ns = match self.phase.names {
+            None => tasks.iter().map(TaskRate::duration_ns).max(),
+            Some(_) => self.longest_task_ns(),
+        };
+        if let Some(longest_ns) = longest_ns {
+            facts.insert(FactName::LongestTask, gap.fact(Quantity::ns(longest_ns), Scope::Tree, CALLS_HOOK));
         }
         // A pass over names does not move data and has no rates.
         if tasks.is_empty() {
             return;
         }
-        let active = tasks.values().filter(|task| task.bytes > 0).count() as u64;
+        let active = tasks.iter().filter(|task| task.bytes > 0).count() as u64;
         facts.insert(FactName::ActiveTasks, gap.fact(Quantity::count(active), Scope::Tree, CALLS_HOOK));
 
         let per_second = |amount: fn(&TaskRate) -> u64| -> Option<Vec<f64>> {
-            tasks.values().map(|task| task.per_second(amount(task))).collect()
+            tasks.iter().map(|task| task.per_second(amount(task))).collect()
         };
         let mut add = |name, value: Option<Quantity>| {
             let fact = match value {
@@ -205,7 +196,7 @@ impl View<'_> {
         let over = |fold: fn(&[f64]) -> f64| rates.as_deref().map(fold).map(Quantity::bytes_per_sec);
         add(
             FactName::MinTaskBytes,
-            tasks.values().map(|task| task.bytes).filter(|bytes| *bytes > 0).min().map(Quantity::bytes),
+            tasks.iter().map(|task| task.bytes).filter(|bytes| *bytes > 0).min().map(Quantity::bytes),
         );
         add(FactName::SumOfTaskRates, over(|rates| rates.iter().sum()));
         add(FactName::MinTaskRate, over(|rates| rates.iter().copied().fold(f64::INFINITY, f64::min)));
@@ -261,7 +252,7 @@ impl View<'_> {
 
     /// Returns the gaps of a figure on offsets.
     fn offsets_gap(&self) -> Gap {
-        let unplaced = self.sum(|part| part.unplaced_calls);
+        let unplaced = self.sums().unplaced_calls;
         let lost = (unplaced > 0).then(|| format!("the offsets of {unplaced} calls are not known"));
         self.gaps.calls.clone().and_lost(lost)
     }
@@ -323,8 +314,8 @@ impl View<'_> {
 
     fn add_durability(&self, window: Window, facts: &mut Facts) {
         let gap = &self.gaps.calls;
-        let synced = self.sum(|part| part.covered_bytes + part.written_through_bytes);
-        let unsynced = self.sum(|part| part.uncovered_bytes);
+        let synced = self.sums().covered_bytes + self.sums().written_through_bytes;
+        let unsynced = self.sums().uncovered_bytes;
         facts.insert(FactName::SyncedBytes, gap.fact(Quantity::bytes(synced), Scope::Tree, CALLS_HOOK));
         facts.insert(FactName::UnsyncedBytes, gap.fact(Quantity::bytes(unsynced), Scope::Tree, CALLS_HOOK));
         let end_ns: Result<Vec<u64>, u64> = self.durable_ends().into_values().collect();
@@ -388,7 +379,7 @@ impl View<'_> {
 
     pub(super) fn add_cache_facts(&self, inserted: Inserted, shared: bool, facts: &mut Facts) {
         let cache = &self.gaps.cache;
-        let own = if shared { self.sum(|part| part.cached_bytes) } else { inserted.own };
+        let own = if shared { self.sums().cached_bytes } else { inserted.own };
         facts.insert(FactName::CacheInsertedBytes, cache.fact(Quantity::bytes(own), Scope::File, CACHE_HOOK));
         // Calls show only what they inserted themselves, and the calls that count were inside the window.
         let in_window = if shared { own } else { inserted.own_in_window };
@@ -401,7 +392,7 @@ impl View<'_> {
         };
         facts.insert(FactName::TaskInsertedBytes, by_tasks);
         // Reads that bypass the cache do not show what is in it.
-        let cached_reads = self.phase.direction == Direction::Read && self.sum(|part| part.direct_bytes) == 0;
+        let cached_reads = self.phase.direction == Direction::Read && self.sums().direct_bytes == 0;
         let Some(touched) = self.touched.as_ref().filter(|_| cached_reads) else { return };
         // A lower bound. Readahead inserts more than was read, and then the bound is useless.
         let resident = touched.bytes.saturating_sub(inserted.all);
@@ -412,13 +403,20 @@ impl View<'_> {
 }
 
 impl TaskRate {
+    fn of(Moved { bytes, calls }: Moved) -> Self {
+        Self { bytes, calls, start_ns: None, end_ns: 0 }
+    }
+
+    fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns.unwrap_or(self.end_ns))
+    }
+
     /// Returns a rate; `None` when data moved in no time. The rate of no data is 0.
     fn per_second(&self, amount: u64) -> Option<f64> {
-        let duration_ns = self.end_ns.saturating_sub(self.start_ns.unwrap_or(self.end_ns));
-        match (amount, duration_ns) {
+        match (amount, self.duration_ns()) {
             (0, _) => Some(0.0),
             (_, 0) => None,
-            _ => Some(amount as f64 * 1e9 / duration_ns as f64),
+            (_, duration_ns) => Some(amount as f64 * 1e9 / duration_ns as f64),
         }
     }
 }

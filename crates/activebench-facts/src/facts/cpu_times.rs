@@ -1,5 +1,7 @@
 //! The threads' times between two moments, from running totals that are known only at some moments.
 
+use std::collections::HashMap;
+
 use activebench_model::activity::Task;
 use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
 
@@ -20,24 +22,29 @@ struct Point {
 
 /// The totals of threads around the moments at which they are cut.
 ///
-/// Memory: 8 bytes per moment, and at most 210 bytes per stretch between two moments that has totals, for any number
-/// of totals.
-pub(super) struct Cuts {
-    threads: Vec<ThreadCuts>,
-    /// Lives of each thread id, which several threads can have had, by their numbers in `threads`.
+/// Memory: 8 bytes per moment, 28 bytes per thread, and at most 210 bytes per stretch between two moments that has
+/// records, for any number of records. There may be a million threads without one.
+pub(super) struct Cuts<'a> {
+    tasks: &'a [Task],
+    /// Moments of all threads, ascending for each.
+    moments: Vec<u64>,
+    /// Of each thread the place of its first moment; at the end the number of moments.
+    starts: Vec<u32>,
+    /// Of the threads that have records, by their numbers.
+    stretches: HashMap<u32, Stretches>,
+    /// Lives of each thread id, which several threads can have had, by their numbers.
     by_tid: KeyedSpans<u32>,
 }
 
 /// The totals of threads after the last record was read.
-pub(super) struct Totals(Cuts);
+pub(super) struct Totals<'a>(Cuts<'a>);
 
-struct ThreadCuts {
-    born_ns: u64,
-    /// Ascending.
-    moments: Vec<u64>,
-    /// The stretches that have points: a thread that is seldom switched has many without any record between them.
+/// The stretches of a thread that have points: a thread that is seldom switched has many without any record between
+/// them.
+#[derive(Default)]
+struct Stretches {
     /// Sorted and distinct up to `merged`, then in the order of arrival.
-    stretches: Vec<Stretch>,
+    all: Vec<Stretch>,
     merged: usize,
 }
 
@@ -57,74 +64,113 @@ pub(super) struct SpanTimes {
     pub(super) error_ns: u64,
 }
 
-impl Cuts {
+impl<'a> Cuts<'a> {
     /// Creates the cuts for spans `(tid, start, end)`.
-    pub(super) fn new(tasks: &[Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
+    pub(super) fn new(tasks: &'a [Task], spans: impl IntoIterator<Item = (u32, u64, u64)>) -> Self {
         let life =
             |(number, task): (usize, &Task)| (task.tid, (task.start_ns, task.end_ns.unwrap_or(u64::MAX), number));
         let by_tid = KeyedSpans::new(tasks.iter().enumerate().map(life));
-        let thread =
-            |task: &Task| ThreadCuts { born_ns: task.start_ns, moments: Vec::new(), stretches: Vec::new(), merged: 0 };
-        let mut cuts = Self { threads: tasks.iter().map(thread).collect(), by_tid };
+        let mut by_thread: Vec<(u32, u64)> = Vec::new();
         for (tid, start_ns, end_ns) in spans {
-            if let Some(thread) = cuts.thread_at(tid, start_ns) {
-                cuts.threads[thread].moments.extend([start_ns, end_ns]);
+            if let Some(thread) = by_tid.overlapping(tid, start_ns, start_ns).next() {
+                let thread = number_of(thread);
+                by_thread.extend([(thread, start_ns), (thread, end_ns)]);
             }
         }
-        for (thread, task) in cuts.threads.iter_mut().zip(tasks).filter(|(thread, _)| !thread.moments.is_empty()) {
-            thread.moments.sort_unstable();
-            thread.moments.dedup();
-            thread.moments.shrink_to_fit();
-            thread.add(Point { at_ns: task.start_ns, times: ThreadTimes::default() });
-            if let Some(at_ns) = task.end_ns {
-                let times = ThreadTimes {
-                    user_ns: task.user_ns,
-                    kernel_ns: task.kernel_ns,
-                    blocked_ns: task.blocked_ns,
-                    iowait_ns: task.iowait_ns,
-                    preempted_ns: task.preempted_ns,
-                };
-                thread.add_whole(Point { at_ns, times });
-            }
+        by_thread.sort_unstable();
+        by_thread.dedup();
+        let mut starts = Vec::with_capacity(tasks.len() + 1);
+        for (place, (thread, _)) in by_thread.iter().enumerate() {
+            // Threads without moments begin where the next one does.
+            let known = starts.len().max(*thread as usize + 1);
+            starts.resize(known, number_of(place));
         }
-        cuts
+        starts.resize(tasks.len() + 1, number_of(by_thread.len()));
+        let mut moments: Vec<u64> = by_thread.into_iter().map(|(_, at_ns)| at_ns).collect();
+        moments.shrink_to_fit();
+        Self { tasks, moments, starts, stretches: HashMap::new(), by_tid }
     }
 
     /// Returns the thread that had an id at some time.
-    pub(super) fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
+    fn thread_at(&self, tid: u32, at_ns: u64) -> Option<usize> {
         self.by_tid.overlapping(tid, at_ns, at_ns).next()
+    }
+
+    fn moments_of(&self, thread: usize) -> &[u64] {
+        &self.moments[self.starts[thread] as usize..self.starts[thread + 1] as usize]
     }
 
     /// Processes a record of totals.
     pub(super) fn feed(&mut self, event: &CpuEvent) {
         let Some(thread) = self.thread_at(event.tid, event.at_ns) else { return };
-        let thread = &mut self.threads[thread];
-        if thread.moments.is_empty() {
+        if self.moments_of(thread).is_empty() {
             return;
         }
         let at_end = Point { at_ns: event.at_ns, times: event.times };
-        if !thread.add_whole(at_end) {
+        if !at_end.is_whole(&self.tasks[thread]) {
             return;
         }
+        self.add(thread, at_end);
         if let Some(passed_ns) = event.at_ns.checked_sub(event.since_ns)
             && let Some(times) = before(event.times, event.state, passed_ns)
         {
-            thread.add_whole(Point { at_ns: event.since_ns, times });
+            let at_start = Point { at_ns: event.since_ns, times };
+            if at_start.is_whole(&self.tasks[thread]) {
+                self.add(thread, at_start);
+            }
         }
     }
 
+    fn add(&mut self, thread: usize, point: Point) {
+        // A point at a moment belongs to the stretch before it, where it is exact.
+        let number = self.moments_of(thread).partition_point(|moment| *moment < point.at_ns);
+        self.stretches.entry(number_of(thread)).or_default().add(Stretch { number, first: point, last: point });
+    }
+
     /// Ends the reading of records.
-    pub(super) fn close(mut self) -> Totals {
-        self.threads.iter_mut().for_each(ThreadCuts::merge);
+    pub(super) fn close(mut self) -> Totals<'a> {
+        self.stretches.values_mut().for_each(Stretches::merge);
         Totals(self)
     }
 }
 
-impl Totals {
+fn number_of(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer than 2^32 threads and moments fit into memory")
+}
+
+impl Point {
+    /// Returns `true` if its totals add up to the thread's age. They do not when a sample read them in the middle of an
+    /// update.
+    fn is_whole(&self, task: &Task) -> bool {
+        let times = self.times;
+        let sum = [times.user_ns, times.kernel_ns, times.blocked_ns, times.preempted_ns]
+            .into_iter()
+            .try_fold(0_u64, u64::checked_add);
+        sum.is_some() && self.at_ns.checked_sub(task.start_ns) == sum && times.iowait_ns <= times.blocked_ns
+    }
+
+    fn of_birth(task: &Task) -> Self {
+        Self { at_ns: task.start_ns, times: ThreadTimes::default() }
+    }
+
+    /// Returns the totals at the end of a task; `None` if it outlived the observation, or if they do not add up.
+    fn of_end(task: &Task) -> Option<Self> {
+        let times = ThreadTimes {
+            user_ns: task.user_ns,
+            kernel_ns: task.kernel_ns,
+            blocked_ns: task.blocked_ns,
+            iowait_ns: task.iowait_ns,
+            preempted_ns: task.preempted_ns,
+        };
+        Some(Self { at_ns: task.end_ns?, times }).filter(|point| point.is_whole(task))
+    }
+}
+
+impl Totals<'_> {
     /// Returns how the time of a span was spent; `None` when the thread's totals around it are unknown.
     pub(super) fn between(&self, tid: u32, start_ns: u64, end_ns: u64) -> Option<SpanTimes> {
-        let thread = &self.0.threads[self.0.thread_at(tid, start_ns)?];
-        let (start, end) = (thread.cut(start_ns)?, thread.cut(end_ns)?);
+        let thread = self.0.thread_at(tid, start_ns)?;
+        let (start, end) = (self.cut(thread, start_ns)?, self.cut(thread, end_ns)?);
         let mut parts = [0; 5];
         let mut backwards_ns = 0;
         for (part, (from, to)) in parts.iter_mut().zip(parts_of(start.times).into_iter().zip(parts_of(end.times))) {
@@ -133,79 +179,27 @@ impl Totals {
         }
         Some(SpanTimes { times: of_parts(parts), error_ns: start.error_ns + end.error_ns + backwards_ns })
     }
-}
 
-impl Stretch {
-    /// Adds the points of a stretch between the same moments.
-    fn add(&mut self, other: &Stretch) {
-        if other.first.at_ns < self.first.at_ns {
-            self.first = other.first;
-        }
-        if other.last.at_ns > self.last.at_ns {
-            self.last = other.last;
-        }
-    }
-}
-
-impl ThreadCuts {
-    /// Adds a point if its totals add up to the thread's age. They do not when a sample read them in the middle
-    /// of an update. Returns `true` when the point was added.
-    fn add_whole(&mut self, point: Point) -> bool {
-        let times = point.times;
-        let sum = [times.user_ns, times.kernel_ns, times.blocked_ns, times.preempted_ns]
-            .into_iter()
-            .try_fold(0_u64, u64::checked_add);
-        let whole =
-            sum.is_some() && point.at_ns.checked_sub(self.born_ns) == sum && times.iowait_ns <= times.blocked_ns;
-        if whole {
-            self.add(point);
-        }
-        whole
-    }
-
-    fn add(&mut self, point: Point) {
-        // A point at a moment belongs to the stretch before it, where it is exact.
-        let number = self.moments.partition_point(|moment| *moment < point.at_ns);
-        let added = Stretch { number, first: point, last: point };
-        // A thread's records are mostly in order.
-        if let Some(latest) = self.stretches.last_mut().filter(|latest| latest.number == number) {
-            latest.add(&added);
-            return;
-        }
-        if self.stretches.len() >= 2 * self.merged.max(MERGED_FROM) {
-            self.merge();
-        }
-        // Most threads have two.
-        if self.stretches.len() < 2 {
-            self.stretches.reserve_exact(1);
-        }
-        self.stretches.push(added);
-    }
-
-    /// Sorts the stretches, and makes one of those between the same moments.
-    fn merge(&mut self) {
-        self.stretches.sort_by_key(|stretch| stretch.number);
-        self.stretches.dedup_by(|later, earlier| {
-            let same = later.number == earlier.number;
-            if same {
-                earlier.add(later);
-            }
-            same
-        });
-        self.merged = self.stretches.len();
-    }
-
-    /// Returns the totals at a moment, interpolated between the points around it.
-    fn cut(&self, moment_ns: u64) -> Option<SpanTimes> {
-        let number = self.moments.binary_search(&moment_ns).ok()?;
-        let later = self.stretches.partition_point(|stretch| stretch.number <= number);
-        let before = self.stretches[..later].last()?.last;
+    /// Returns a thread's totals at a moment, interpolated between the points around it.
+    fn cut(&self, thread: usize, moment_ns: u64) -> Option<SpanTimes> {
+        let number = self.0.moments_of(thread).binary_search(&moment_ns).ok()?;
+        let stretches = self.0.stretches.get(&number_of(thread)).map_or(&[][..], |of_thread| &of_thread.all);
+        let (until, later) = stretches.split_at(stretches.partition_point(|stretch| stretch.number <= number));
+        let task = &self.0.tasks[thread];
+        let birth = Some(Point::of_birth(task)).filter(|birth| birth.at_ns <= moment_ns);
+        let (ended, ends) = match Point::of_end(task) {
+            Some(end) if end.at_ns <= moment_ns => (Some(end), None),
+            end => (None, end),
+        };
+        let until = until.last().map(|stretch| stretch.last);
+        let before = until.into_iter().chain(birth).chain(ended).max_by_key(|point| point.at_ns)?;
         if before.at_ns == moment_ns {
             return Some(SpanTimes { times: before.times, error_ns: 0 });
         }
-        let Some(after) = self.stretches.get(later).map(|stretch| stretch.first) else {
+        let later = later.first().map(|stretch| stretch.first);
+        let Some(after) = ends.into_iter().chain(later).min_by_key(|point| point.at_ns) else {
             // A thread that outlives the observation. No total has grown by more than the time since.
-            let is_known = before.at_ns > self.born_ns;
+            let is_known = before.at_ns > task.start_ns;
             return is_known.then(|| SpanTimes { times: before.times, error_ns: moment_ns - before.at_ns });
         };
         let (passed, whole) = (moment_ns - before.at_ns, after.at_ns - before.at_ns);
@@ -223,6 +217,49 @@ impl ThreadCuts {
             error_ns = error_ns.max(part.abs_diff(least)).max(part.abs_diff(most));
         }
         Some(SpanTimes { times: of_parts(parts), error_ns })
+    }
+}
+
+impl Stretch {
+    /// Adds the points of a stretch between the same moments.
+    fn add(&mut self, other: &Stretch) {
+        if other.first.at_ns < self.first.at_ns {
+            self.first = other.first;
+        }
+        if other.last.at_ns > self.last.at_ns {
+            self.last = other.last;
+        }
+    }
+}
+
+impl Stretches {
+    fn add(&mut self, added: Stretch) {
+        // A thread's records are mostly in order.
+        if let Some(latest) = self.all.last_mut().filter(|latest| latest.number == added.number) {
+            latest.add(&added);
+            return;
+        }
+        if self.all.len() >= 2 * self.merged.max(MERGED_FROM) {
+            self.merge();
+        }
+        // Most threads have one or two.
+        if self.all.len() < 2 {
+            self.all.reserve_exact(1);
+        }
+        self.all.push(added);
+    }
+
+    /// Sorts the stretches, and makes one of those between the same moments.
+    fn merge(&mut self) {
+        self.all.sort_by_key(|stretch| stretch.number);
+        self.all.dedup_by(|later, earlier| {
+            let same = later.number == earlier.number;
+            if same {
+                earlier.add(later);
+            }
+            same
+        });
+        self.merged = self.all.len();
     }
 }
 

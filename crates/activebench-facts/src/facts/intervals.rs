@@ -18,6 +18,10 @@ impl Intervals {
         if start_ns >= end_ns {
             return;
         }
+        // Many sets have one span.
+        if self.spans.is_empty() {
+            self.spans.reserve_exact(1);
+        }
         self.spans.push((start_ns, end_ns));
         if self.spans.len() > 2 * self.merged.max(Self::MERGE_FROM) {
             self.merge();

@@ -1,11 +1,10 @@
 //! The throughput of a phase over time: its rate in each fifth.
 
-use std::collections::BTreeMap;
-
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Phase, Window};
 use activebench_model::units::Quantity;
 
+use super::part_index::tasks_of_parts;
 use super::record_losses::Gap;
 use super::windows::end_of;
 
@@ -77,15 +76,17 @@ impl FifthNames {
 /// Returns the reason when there is no such time, or too little to divide.
 pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
     let window = phase.window.ok_or("the times of the pass are not known")?;
-    let mut tasks: BTreeMap<(u32, &[u32]), Window> = BTreeMap::new();
-    for part in phase.parts.iter().filter(|part| end_of(part) > part.start_ns) {
+    let (task_of, tasks) = tasks_of_parts(&phase.parts);
+    let mut tasks: Vec<Option<Window>> = vec![None; tasks];
+    for (part, task) in phase.parts.iter().zip(task_of).filter(|(part, _)| end_of(part) > part.start_ns) {
         let own = Window { start_ns: part.start_ns, end_ns: end_of(part) };
-        let task = tasks.entry((part.tgid, &part.tids)).or_insert(own);
+        let task = tasks[task as usize].get_or_insert(own);
         task.start_ns = task.start_ns.min(own.start_ns);
         task.end_ns = task.end_ns.max(own.end_ns);
     }
-    let start_ns = tasks.values().map(|task| task.start_ns).max().ok_or("no task was timed")?;
-    let end_ns = tasks.values().map(|task| task.end_ns).min().unwrap_or(start_ns);
+    let timed = || tasks.iter().flatten();
+    let start_ns = timed().map(|task| task.start_ns).max().ok_or("no task was timed")?;
+    let end_ns = timed().map(|task| task.end_ns).min().unwrap_or(start_ns);
     let together_ns = end_ns.saturating_sub(start_ns);
     if together_ns < SLICES as u64 || (together_ns as f64) < LEAST_TOGETHER * window.duration_ns() as f64 {
         let (together, window) = (Quantity::ns(together_ns), Quantity::ns(window.duration_ns()));

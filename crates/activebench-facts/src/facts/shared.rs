@@ -1,5 +1,6 @@
 //! Bytes that other passes moved on the files of a phase while it ran: the device counts by file, calls by pass.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::{Call, FileId};
@@ -42,7 +43,8 @@ impl SharedBytes {
                 own.push(Calls::default());
                 continue;
             };
-            let descriptors: HashSet<_> = phase.parts.iter().map(descriptor).collect();
+            // Most phases run alone, and may have a million descriptors.
+            let descriptors: LazyCell<HashSet<_>, _> = LazyCell::new(|| phase.parts.iter().map(descriptor).collect());
             // The two directions of a mix have the same parts and share nothing with others.
             let same = |other: &usize| phases[*other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
             for file in files(phase) {

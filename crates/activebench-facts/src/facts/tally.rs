@@ -17,16 +17,16 @@ use super::completions::{Completions, OfPhase};
 use super::index::Index;
 use super::intervals::Intervals;
 use super::latency::Latencies;
-use super::part_index::PartIndex;
+use super::part_index::{PartIndex, tasks_of_parts};
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
 use super::syncs::SyncLog;
 use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
-/// Sums of the calls of one task's parts in one phase. Counts are of calls inside the parts' own windows.
+/// Sums of the calls of one phase. Counts are of calls inside the parts' own windows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TaskTally {
+pub(super) struct PhaseTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) read_calls: u64,
@@ -49,6 +49,13 @@ pub(super) struct TaskTally {
     pub(super) uncovered_bytes: u64,
     /// Bytes written durably, or past the page cache, by the call itself.
     pub(super) written_through_bytes: u64,
+}
+
+/// What one task moved in the direction of its phase. 16 bytes: there may be a million tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    pub(super) bytes: u64,
+    pub(super) calls: u64,
 }
 
 /// The writes of one part.
@@ -144,9 +151,10 @@ pub(super) struct Tally<'a> {
     planned: Vec<PlannedPart>,
     /// Range of each phase's parts in `planned`.
     parts_of: Vec<Range<usize>>,
-    tasks: Vec<TaskTally>,
+    tasks: Vec<Moved>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
+    of_phases: Vec<PhaseTally>,
     touched: Vec<Touched>,
     /// Range of each phase's files in `touched`.
     touched_of: Vec<Range<usize>>,
@@ -183,27 +191,24 @@ impl<'a> Tally<'a> {
             let first_touched = touched.len();
             let first_task = tasks.len();
             let mut files: HashMap<FileId, usize> = HashMap::new();
-            let mut tasks_by_threads: HashMap<(u32, &[u32]), usize> = HashMap::new();
-            for part in &phase.parts {
+            let (task_of, of_phase) = tasks_of_parts(&phase.parts);
+            for (part, task) in phase.parts.iter().zip(task_of) {
                 let touched = *files.entry(part.file).or_insert_with(|| {
                     let file_end = file_ends.get(&part.file).copied().unwrap_or(0);
                     touched.push(Touched { file_end, ..Touched::default() });
                     touched.len() - 1
                 });
-                let task = *tasks_by_threads.entry((part.tgid, &part.tids)).or_insert_with(|| {
-                    tasks.push(TaskTally::default());
-                    tasks.len() - 1
-                });
                 let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
                 let covered_ns = syncs.last_covering(part.file, part.start_ns, limit, index.written_range(part));
                 planned.push(PlannedPart {
                     covered_until_ns: covered_ns.and_then(NonZeroU64::new),
-                    task: number_of(task),
+                    task: number_of(first_task) + task,
                     touched: number_of(touched),
                     writes: PartWrites::default(),
                 });
             }
             parts_of.push(first..planned.len());
+            tasks.resize(first_task + of_phase, Moved::default());
             tasks_of.push(first_task..tasks.len());
             touched_of.push(first_touched..touched.len());
         }
@@ -221,6 +226,7 @@ impl<'a> Tally<'a> {
             parts_of,
             tasks,
             tasks_of,
+            of_phases: vec![PhaseTally::default(); phases.len()],
             touched,
             touched_of,
             blocks: phases.iter().map(|_| PhaseBlocks::default()).collect(),
@@ -246,17 +252,18 @@ impl<'a> Tally<'a> {
                 continue;
             }
             let plan = &mut self.planned[number];
-            let (task, touched) = (&mut self.tasks[plan.task as usize], plan.touched as usize);
+            let (of_phase, touched) = (&mut self.of_phases[place.phase()], plan.touched as usize);
             let (timed, of_direction) = (call.end_ns <= end_of(part), is_of(phase.direction, call));
             if timed {
-                task.add(phase.direction, self.touched[touched].file_end, call);
-                plan.add_write(task, call);
+                of_phase.add(phase.direction, self.touched[touched].file_end, call);
+                self.tasks[plan.task as usize].add(phase.direction, call);
+                plan.add_write(of_phase, call);
                 self.shapes[place.phase()].feed(plan.touched, call);
                 if of_direction {
                     self.completions.request(place.phase(), call);
                 }
             } else if call.end_ns <= part.last_data_ns {
-                task.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
+                of_phase.untimed_bytes += u64::try_from(call.returned).unwrap_or(0);
             } else {
                 continue;
             }
@@ -311,10 +318,11 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Returns the parts of a phase with the tallies of their tasks.
-    pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&'a Part, &TaskTally)> {
+    /// Returns the parts of a phase, each with the number of its task among those of the phase.
+    pub(super) fn parts_of(&self, phase: usize) -> impl Iterator<Item = (&'a Part, usize)> {
         let planned = &self.planned[self.parts_of[phase].clone()];
-        self.phases[phase].parts.iter().zip(planned.iter().map(|plan| &self.tasks[plan.task as usize]))
+        let first = self.tasks_of[phase].start;
+        self.phases[phase].parts.iter().zip(planned.iter().map(move |plan| plan.task as usize - first))
     }
 
     /// Returns the parts of a phase with their writes.
@@ -323,9 +331,14 @@ impl<'a> Tally<'a> {
         self.phases[phase].parts.iter().zip(planned.iter().map(|plan| plan.writes))
     }
 
-    /// Returns the tallies of a phase's tasks.
-    pub(super) fn tasks_of(&self, phase: usize) -> &[TaskTally] {
+    /// Returns what a phase's tasks moved, by their numbers.
+    pub(super) fn tasks_of(&self, phase: usize) -> &[Moved] {
         &self.tasks[self.tasks_of[phase].clone()]
+    }
+
+    /// Returns the sums of a phase.
+    pub(super) fn sums_of(&self, phase: usize) -> &PhaseTally {
+        &self.of_phases[phase]
     }
 
     /// Takes the blocks that a phase touched; `None` when it is not divided into blocks.
@@ -394,7 +407,22 @@ impl<'a> Tally<'a> {
     }
 }
 
-impl TaskTally {
+impl Moved {
+    fn add(&mut self, direction: Direction, call: &Call) {
+        let counts = match direction {
+            Direction::Read => call.op != Op::Discard && !call.op.is_write(),
+            Direction::Write => call.op.is_write(),
+            Direction::Discard => call.op == Op::Discard,
+            Direction::Mixed | Direction::None => call.op != Op::Discard,
+        };
+        if counts {
+            self.calls += 1;
+            self.bytes += u64::try_from(call.returned).unwrap_or(0);
+        }
+    }
+}
+
+impl PhaseTally {
     fn add(&mut self, direction: Direction, file_end: u64, call: &Call) {
         let (bytes, is_write) = (u64::try_from(call.returned).unwrap_or(0), call.op.is_write());
         if call.op == Op::Discard {
@@ -433,22 +461,22 @@ impl TaskTally {
 
 impl PlannedPart {
     /// Counts a write that moved bytes by its durability; other calls are left out.
-    fn add_write(&mut self, task: &mut TaskTally, call: &Call) {
+    fn add_write(&mut self, of_phase: &mut PhaseTally, call: &Call) {
         let Ok(bytes @ 1..) = u64::try_from(call.returned) else { return };
         if !call.op.is_write() {
             return;
         }
         let end_ns = NonZeroU64::new(call.end_ns);
         if is_sync_write(call) || is_direct(call) {
-            task.written_through_bytes += bytes;
+            of_phase.written_through_bytes += bytes;
             self.writes.last_through_write_ns = self.writes.last_through_write_ns.max(end_ns);
             return;
         }
         self.writes.last_cached_write_ns = self.writes.last_cached_write_ns.max(end_ns);
         if self.covered_until_ns.is_some_and(|start_ns| call.end_ns <= start_ns.get()) {
-            task.covered_bytes += bytes;
+            of_phase.covered_bytes += bytes;
         } else {
-            task.uncovered_bytes += bytes;
+            of_phase.uncovered_bytes += bytes;
             self.writes.uncovered_bytes += bytes;
         }
     }

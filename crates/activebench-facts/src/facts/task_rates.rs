@@ -1,7 +1,7 @@
 //! The pace of each task: how long its calls were in flight, how fast they moved data, and
 //! at which offsets they began.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use activebench_model::call::Call;
@@ -10,7 +10,7 @@ use activebench_model::phase::{Pattern, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
-use super::part_index::PartIndex;
+use super::part_index::{PartIndex, tasks_of_parts};
 use super::rate_in_fifths::{FifthNames, Fifths, time_together};
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::windows::{end_of, has_size, is_of, is_on};
@@ -33,7 +33,8 @@ pub(super) struct Paces {
 struct Task {
     window: Window,
     in_flight: Union,
-    first: Option<FirstOffsets>,
+    /// Boxed: there may be a million tasks, and most phases need none.
+    first: Option<Box<FirstOffsets>>,
 }
 
 impl Paces {
@@ -43,21 +44,22 @@ impl Paces {
         let mut tasks_of = Vec::with_capacity(phases.len());
         for phase in phases {
             let first = tasks.len();
-            let mut of_phase: BTreeMap<(u32, &[u32]), usize> = BTreeMap::new();
-            for part in &phase.parts {
+            let (numbers, of_phase) = tasks_of_parts(&phase.parts);
+            tasks.reserve_exact(of_phase);
+            for (part, number) in phase.parts.iter().zip(numbers) {
                 let window = Window { start_ns: part.start_ns, end_ns: end_of(part).max(part.start_ns) };
-                let task = *of_phase.entry((part.tgid, &part.tids)).or_insert_with(|| {
+                let task = first + number as usize;
+                if task == tasks.len() {
                     tasks.push(Task { window, in_flight: Union::default(), first: None });
-                    tasks.len() - 1
-                });
+                }
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
                 whole.end_ns = whole.end_ns.max(window.end_ns);
                 task_of.push(u32::try_from(task).expect("fewer than 2^32 tasks fit into memory"));
             }
             if matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent) {
-                let each = Phase::MOST_FIRST_OFFSETS / of_phase.len().max(1);
-                of_phase.values().for_each(|task| tasks[*task].first = Some(FirstOffsets::new(each)));
+                let each = Phase::MOST_FIRST_OFFSETS / of_phase.max(1);
+                tasks[first..].iter_mut().for_each(|task| task.first = Some(Box::new(FirstOffsets::new(each))));
             }
             tasks_of.push(first..tasks.len());
         }
@@ -121,7 +123,7 @@ impl CallFamily for Paces {
         // A lost call could be one of the first.
         if *gap == Gap::None {
             let first = tasks.iter_mut().filter_map(|task| task.first.take());
-            phase.first_offsets = first.map(FirstOffsets::in_order).collect();
+            phase.first_offsets = first.map(|first| first.in_order()).collect();
         }
     }
 }
@@ -177,6 +179,10 @@ impl Union {
         self.late += u64::from(from_ns > start_ns);
         if from_ns >= end_ns {
             return;
+        }
+        // Many tasks make one call.
+        if self.spans.is_empty() {
+            self.spans.reserve_exact(1);
         }
         self.spans.push((from_ns, end_ns));
         if self.spans.len() >= self.merged + 2 * KEPT {

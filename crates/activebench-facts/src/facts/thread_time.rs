@@ -110,54 +110,102 @@ pub fn profile_phases(
     let mut profiles = Profiles::default();
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
-        let (threads, unknown) = threads(&totals, index, spans_of(&spans, number));
+        let mut threads = threads(&totals, index, spans_of(&spans, number));
         if coverage.records_stops {
             phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
         }
-        let mut profile = profile(coverage, &stacks, samples, threads);
-        add_times(coverage, &profile.threads, unknown, &mut phase.facts);
+        add_times(coverage, &threads, &mut phase.facts);
+        let mut profile = profile(coverage, &stacks, samples, &mut threads);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);
         observer_share::add(coverage, window, phase);
-        shorten(&mut profile);
         profiles.phases.insert(phase.id.clone(), profile);
     }
-    let mut profile = profile(coverage, &stacks, of_run, activity.tasks.iter().filter_map(of_life).collect());
+    let mut threads = Threads::default();
+    activity.tasks.iter().filter_map(of_life).for_each(|thread| threads.add(thread));
+    let mut profile = profile(coverage, &stacks, of_run, &mut threads);
     add_run_times(coverage, activity, run_facts);
     add_samples(coverage, &mut profile, run_facts);
     let clocks = manifest.clocks;
     if let Some(end_ns) = Some(clocks.ended_ns).filter(|end_ns| *end_ns > clocks.started_ns) {
         steal.add_facts(coverage, Window { start_ns: clocks.started_ns, end_ns }, run_facts);
     }
-    shorten(&mut profile);
     profiles.run = profile;
     Ok(profiles)
 }
 
-/// Returns the times of a phase's threads, and the number of threads whose times are unknown.
-fn threads(totals: &Totals, index: &Index<'_>, spans: &[ThreadSpan]) -> (Vec<ThreadCpu>, usize) {
-    let mut threads: BTreeMap<u32, Option<(u64, u64, SpanTimes)>> = BTreeMap::new();
-    for span in spans {
-        let (start_ns, window_ns) = (span.start_ns, span.end_ns - span.start_ns);
-        let sum = threads.entry(span.tid).or_insert(Some((start_ns, 0, SpanTimes::default())));
-        // One unknown span makes the sum unknown.
-        *sum = sum.zip(totals.between(span.tid, span.start_ns, span.end_ns)).map(
-            |((first_ns, length_ns, mut times), more)| {
-                times.add(more);
-                (first_ns, length_ns + window_ns, times)
-            },
-        );
+/// The times of threads together, and those with the most CPU time: a script may start a million.
+#[derive(Default)]
+struct Threads {
+    known: usize,
+    /// Threads whose times are unknown.
+    unknown: usize,
+    window_ns: u64,
+    error_ns: u64,
+    times: ThreadTimes,
+    /// The busiest ones, and some more, in the order in which they came.
+    busiest: Vec<ThreadCpu>,
+}
+
+impl Threads {
+    fn add(&mut self, thread: ThreadCpu) {
+        self.known += 1;
+        self.window_ns += thread.window_ns;
+        self.error_ns += thread.error_ns;
+        self.times.user_ns += thread.times.user_ns;
+        self.times.kernel_ns += thread.times.kernel_ns;
+        self.times.blocked_ns += thread.times.blocked_ns;
+        self.times.iowait_ns += thread.times.iowait_ns;
+        self.times.preempted_ns += thread.times.preempted_ns;
+        self.busiest.push(thread);
+        if self.busiest.len() >= 4 * CpuProfile::MOST_THREADS {
+            self.shorten();
+        }
     }
-    let all = threads.len();
-    let thread = |(tid, sum): (u32, Option<(u64, u64, SpanTimes)>)| {
-        let (start_ns, window_ns, SpanTimes { times, error_ns }) = sum?;
+
+    /// Lets go of all but the busiest threads; of equally busy ones the first ones stay.
+    fn shorten(&mut self) {
+        if self.busiest.len() > CpuProfile::MOST_THREADS {
+            self.busiest.sort_by_key(|thread| std::cmp::Reverse(thread.times.user_ns + thread.times.kernel_ns));
+            self.busiest.truncate(CpuProfile::MOST_THREADS);
+        }
+    }
+
+    /// Takes the busiest threads, and returns the number of the others.
+    fn take_busiest(&mut self) -> (Vec<ThreadCpu>, u64) {
+        let unlisted = self.known.saturating_sub(CpuProfile::MOST_THREADS) as u64;
+        self.shorten();
+        if unlisted > 0 {
+            self.busiest.sort_by_key(|thread| thread.tid);
+        }
+        (std::mem::take(&mut self.busiest), unlisted)
+    }
+}
+
+/// Returns the times of a phase's threads. `spans` are in the order of their threads.
+fn threads(totals: &Totals<'_>, index: &Index<'_>, spans: &[ThreadSpan]) -> Threads {
+    let mut threads = Threads::default();
+    for of_thread in spans.chunk_by(|one, other| one.tid == other.tid) {
+        let (tid, start_ns) = (of_thread[0].tid, of_thread[0].start_ns);
+        let mut window_ns = 0;
+        let mut sum = Some(SpanTimes::default());
+        for span in of_thread {
+            window_ns += span.end_ns - span.start_ns;
+            // One unknown span makes the sum unknown.
+            sum = sum.zip(totals.between(tid, span.start_ns, span.end_ns)).map(|(mut sum, more)| {
+                sum.add(more);
+                sum
+            });
+        }
         let lived = |task: &&&Task| task.start_ns <= start_ns;
-        let task = index.tasks_of(tid).iter().filter(lived).max_by_key(|task| task.start_ns)?;
-        Some(ThreadCpu { tid, tgid: task.tgid, comm: task.comm.clone(), window_ns, times, error_ns })
-    };
-    let known: Vec<ThreadCpu> = threads.into_iter().filter_map(thread).collect();
-    let unknown = all - known.len();
-    (known, unknown)
+        let task = index.tasks_of(tid).iter().filter(lived).max_by_key(|task| task.start_ns);
+        let Some((SpanTimes { times, error_ns }, task)) = sum.zip(task) else {
+            threads.unknown += 1;
+            continue;
+        };
+        threads.add(ThreadCpu { tid, tgid: task.tgid, comm: task.comm.clone(), window_ns, times, error_ns });
+    }
+    threads
 }
 
 /// Returns the longest time that a thread was stopped.
@@ -185,37 +233,31 @@ fn of_life(task: &Task) -> Option<ThreadCpu> {
     })
 }
 
-fn sum(threads: &[ThreadCpu], value: impl Fn(&ThreadCpu) -> u64) -> u64 {
-    threads.iter().map(value).sum()
-}
-
-fn add_times(coverage: &Coverage, threads: &[ThreadCpu], unknown: usize, facts: &mut Facts) {
+fn add_times(coverage: &Coverage, threads: &Threads, facts: &mut Facts) {
+    let Threads { known, unknown, window_ns, error_ns, times, .. } = *threads;
     let gap =
         Gap::of(coverage, Hook::SysExit, RecordClass::Cpu).and(&Gap::of(coverage, Hook::Switch, RecordClass::Cpu));
-    let gap = match (threads.len(), unknown) {
+    let gap = match (known, unknown) {
         (_, 0) => gap,
         (0, _) => gap.and(&Gap::Missing("the totals of the threads are not known around the pass".to_owned())),
         (known, _) => {
             gap.and_lost(Some(format!("the times of {unknown} of {} threads are not known", known + unknown)))
         }
     };
-    let (window_ns, error_ns) = (sum(threads, |thread| thread.window_ns), sum(threads, |thread| thread.error_ns));
     let near = error_ns as f64 <= NEAR_ENOUGH * window_ns as f64;
     let blurred = (!near).then(|| format!("accurate to ± {}", Quantity::ns(error_ns)));
     let of_times = gap.clone().and_lost(blurred);
     let mut add = |name, value: u64, gap: &Gap| {
         facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CPU_SOURCE));
     };
-    let blocked_ns = sum(threads, |thread| thread.times.blocked_ns);
-    let preempted_ns = sum(threads, |thread| thread.times.preempted_ns);
-    add(FactName::Blocked, blocked_ns, &of_times);
-    add(FactName::IoWait, sum(threads, |thread| thread.times.iowait_ns), &of_times);
-    add(FactName::Preempted, preempted_ns, &of_times);
+    add(FactName::Blocked, times.blocked_ns, &of_times);
+    add(FactName::IoWait, times.iowait_ns, &of_times);
+    add(FactName::Preempted, times.preempted_ns, &of_times);
     add(FactName::CpuTimesError, error_ns, &gap);
     if of_times == Gap::None {
-        add(FactName::UserCpu, sum(threads, |thread| thread.times.user_ns), &gap);
-        add(FactName::KernelCpu, sum(threads, |thread| thread.times.kernel_ns), &gap);
-        add(FactName::OffCpu, blocked_ns + preempted_ns, &gap);
+        add(FactName::UserCpu, times.user_ns, &gap);
+        add(FactName::KernelCpu, times.kernel_ns, &gap);
+        add(FactName::OffCpu, times.blocked_ns + times.preempted_ns, &gap);
     }
 }
 
@@ -236,41 +278,31 @@ fn add_run_times(coverage: &Coverage, activity: &Activity, facts: &mut Facts) {
     add(FactName::Preempted, |task| task.preempted_ns);
 }
 
-fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: Vec<ThreadCpu>) -> CpuProfile {
-    let on_cpu_ns = sum(&threads, |thread| thread.times.user_ns + thread.times.kernel_ns);
+fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: &mut Threads) -> CpuProfile {
+    let on_cpu_ns = threads.times.user_ns + threads.times.kernel_ns;
+    let shares = shares(threads);
+    let (busiest, unlisted_threads) = threads.take_busiest();
     CpuProfile {
         samples: samples.all,
         user_samples: samples.in_user_mode,
         stackless_samples: samples.by_stack.get(&None).copied().unwrap_or(0),
         functions: functions(stacks, &samples),
-        shares: shares(&threads),
-        unlisted_threads: 0,
+        shares,
+        unlisted_threads,
         short: short(coverage, samples.all, on_cpu_ns),
-        threads,
+        threads: busiest,
     }
 }
 
-/// Removes all but the busiest threads: a script may start a hundred thousand.
-fn shorten(profile: &mut CpuProfile) {
-    let left_out = profile.threads.len().saturating_sub(CpuProfile::MOST_THREADS);
-    if left_out > 0 {
-        profile.threads.sort_by_key(|thread| std::cmp::Reverse(thread.times.user_ns + thread.times.kernel_ns));
-        profile.threads.truncate(CpuProfile::MOST_THREADS);
-        profile.threads.sort_by_key(|thread| thread.tid);
-        profile.unlisted_threads = left_out as u64;
-    }
-}
-
-fn shares(threads: &[ThreadCpu]) -> Option<TimeShares> {
-    let window_ns = sum(threads, |thread| thread.window_ns) as f64;
-    let error_ns = sum(threads, |thread| thread.error_ns) as f64;
-    let share = |value: fn(&ThreadTimes) -> u64| sum(threads, |thread| value(&thread.times)) as f64 / window_ns;
+fn shares(threads: &Threads) -> Option<TimeShares> {
+    let (window_ns, error_ns, times) = (threads.window_ns as f64, threads.error_ns as f64, &threads.times);
+    let share = |ns: u64| ns as f64 / window_ns;
     (window_ns > 0.0 && error_ns <= NEAR_ENOUGH * window_ns).then(|| TimeShares {
-        user_ratio: share(|times| times.user_ns),
-        kernel_ratio: share(|times| times.kernel_ns),
-        blocked_ratio: share(|times| times.blocked_ns),
-        iowait_ratio: share(|times| times.iowait_ns),
-        preempted_ratio: share(|times| times.preempted_ns),
+        user_ratio: share(times.user_ns),
+        kernel_ratio: share(times.kernel_ns),
+        blocked_ratio: share(times.blocked_ns),
+        iowait_ratio: share(times.iowait_ns),
+        preempted_ratio: share(times.preempted_ns),
     })
 }
 
