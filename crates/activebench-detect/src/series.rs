@@ -10,7 +10,7 @@ use activebench_model::finding::{Finding, Outcome, Severity};
 use activebench_model::phase::Phase;
 use activebench_model::report::JudgedRun;
 use activebench_model::series::{
-    LEAST_RUNS, Beginning, ClaimOfRun, JudgedSeries, Repeated, RunOfSeries, SeriesManifest, Steadiness, Stopping,
+    Beginning, ClaimOfRun, JudgedSeries, LEAST_RUNS, Repeated, RunOfSeries, SeriesManifest, Steadiness, Stopping,
 };
 use activebench_model::verdict::RunVerdict;
 
@@ -135,8 +135,13 @@ fn own_verdict(
         let warnings = if warnings == 0 { "no warnings".to_owned() } else { count(warnings, "warning") };
         let open = match open {
             0 => String::new(),
-            _ if runs.len() < LEAST_RUNS as usize => format!(". Whether the runs agree takes at least {LEAST_RUNS} runs"),
-            open => format!(". {} undecided", if open == 1 { "1 check is".to_owned() } else { format!("{open} checks are") }),
+            _ if runs.len() < LEAST_RUNS as usize => {
+                format!(". Whether the runs agree takes at least {LEAST_RUNS} runs")
+            }
+            open => format!(
+                ". {} undecided",
+                if open == 1 { "1 check is".to_owned() } else { format!("{open} checks are") }
+            ),
         };
         return (RunVerdict::Qualified, format!("{warnings}{open}"));
     }

@@ -113,10 +113,8 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 fn intervals(comparison: &Comparison) -> String {
     let has_interval = |cell: &Cell| matches!(cell.against_first, Some(Against::Compared { interval: Some(_), .. }));
     match comparison.figures.iter().flat_map(|figure| figure.cells.iter().flatten()).any(has_interval) {
-        true => {
-            "In brackets: the confidence interval of the ratio of the medians, at least 95 % for any distribution."
-                .to_owned()
-        }
+        true => "In brackets: the confidence interval of the ratio of the medians, at least 95 % for any distribution."
+            .to_owned(),
         false => "A ratio has an interval if both are series of at least 7 runs (`verify --repeat 7`).".to_owned(),
     }
 }

@@ -316,7 +316,8 @@ impl Case<'_, '_> {
             Err(_) => String::new(),
         };
         if depth >= limits.limiter_serial_count.value.value {
-            let sentence = format!("The device was the limit: {waited}. It had {in_flight} requests in flight on average{each}.");
+            let sentence =
+                format!("The device was the limit: {waited}. It had {in_flight} requests in flight on average{each}.");
             return Ok((LimiterKind::Device, sentence));
         }
         // Several tasks, and one request at a time: something serialised them.

@@ -77,7 +77,8 @@ fn why_not_double(run: &Run<'_>, findings: &[Finding], limiters: &[Limiter]) -> 
         return answer("Unknown: the times of the passes were not found.", &[FactName::Window.as_str()]);
     };
     let limiter = limiters.iter().find(|limiter| limiter.phase == phase.id);
-    let sentence = limiter.map_or("Unknown: the pass was not found in the observed calls.", |limiter| &limiter.sentence);
+    let sentence =
+        limiter.map_or("Unknown: the pass was not found in the observed calls.", |limiter| &limiter.sentence);
     let facts = limiter.map_or(&[][..], |limiter| &limiter.facts);
     let mut evidence: Vec<&str> = facts.iter().map(|fact| fact.as_str()).collect();
     if evidence.is_empty() {

@@ -303,7 +303,10 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Inconclusive, why);
     }
     if let Some(finding) = findings.iter().find(|finding| finding.effect == Some(Effect::Unverifiable)) {
-        return (RunVerdict::Inconclusive, format!("the evidence is not sufficient: {} {}", finding.code, finding.name));
+        return (
+            RunVerdict::Inconclusive,
+            format!("the evidence is not sufficient: {} {}", finding.code, finding.name),
+        );
     }
     let warnings = findings.iter().filter(|finding| finding.severity >= Some(Severity::Warn)).count();
     let open = findings
@@ -312,7 +315,11 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         .filter(|finding| suppression(&run.manifest.choices, finding).is_none())
         .count();
     if warnings + open > 0 {
-        let because = format!("no figure is contradicted, with {} and {}", counted(warnings, "warning"), counted(open, "undecided check"));
+        let because = format!(
+            "no figure is contradicted, with {} and {}",
+            counted(warnings, "warning"),
+            counted(open, "undecided check")
+        );
         return (RunVerdict::Qualified, because);
     }
     let confirmed = count(ClaimVerdict::Confirmed);

@@ -67,7 +67,12 @@ fn the_processor_in_the_tool_in_the_kernel_or_copying() {
     let below_a_sector = json!({"modal_request_bytes": 511});
     check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), below_a_sector), LimiterKind::CpuKernel, "511 B per call");
     let sectors = json!({"modal_request_bytes": 512});
-    check("write-default", with(&times(4.0, 7.9, 0.1, 0.0), sectors), LimiterKind::PageCacheCopy, "written into memory");
+    check(
+        "write-default",
+        with(&times(4.0, 7.9, 0.1, 0.0), sectors),
+        LimiterKind::PageCacheCopy,
+        "written into memory",
+    );
     check("read-direct", with(&times(0.1, 6.0, 5.9, 0.0), json!({})), LimiterKind::CpuKernel, "kernel 50 %");
     // Eight threads on two CPUs: each has a quarter, and there is no more.
     let all = json!({"active_tasks": 8, "user_cpu_ns": 2e9, "kernel_cpu_ns": 20e9, "off_cpu_ns": 74e9,

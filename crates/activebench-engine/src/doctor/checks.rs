@@ -287,9 +287,7 @@ impl View<'_> {
             (None, Some(mode)) => {
                 check(group, "lockdown", State::Ok, format!("\"{mode}\""), "programs may read kernel memory")
             }
-            (None, None) if loads => {
-                check(group, "lockdown", State::Ok, "state unknown", "BPF programs load")
-            }
+            (None, None) if loads => check(group, "lockdown", State::Ok, "state unknown", "BPF programs load"),
             (None, None) => check(
                 group,
                 "lockdown",

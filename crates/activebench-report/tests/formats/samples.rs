@@ -552,10 +552,9 @@ fn limiter(phase: &str) -> Limiter {
     Limiter {
         phase: phase.into(),
         kind: Some(LimiterKind::Device),
-        sentence:
-            "The device was the limit: the threads waited for 91.7 % of their time, and the device was busy for \
+        sentence: "The device was the limit: the threads waited for 91.7 % of their time, and the device was busy for \
                    93.3 % of the pass. It had 4 requests in flight on average, 5.50 ms each."
-                .into(),
+            .into(),
         figures: vec![Figure { name: "device_busy_ratio".into(), value: Quantity::ratio(0.9333) }],
         facts: vec![FactName::Window, FactName::DeviceBusy],
     }
