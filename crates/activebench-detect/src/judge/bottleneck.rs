@@ -153,17 +153,23 @@ impl Case<'_, '_> {
         }
         let time = format!("the threads used the CPU for {cpu} of their time (user {user}, kernel {kernel})");
         if shares.user > shares.kernel {
-            return Some((LimiterKind::CpuUser, format!("The CPU was the limit, in the tool's own code: {time}.")));
+            return Some((
+                LimiterKind::CpuUser,
+                format!("The CPU was the limit, in the tool's own code. {}", as_sentence(&time)),
+            ));
         }
         if let Some(how) = self.copied() {
-            let sentence = format!("Copying through the page cache was the limit: {time}. {how}");
+            let sentence = format!("Copying through the page cache was the limit. {} {how}", as_sentence(&time));
             return Some((LimiterKind::PageCacheCopy, sentence));
         }
         let calls = match self.fact(FactName::ModalRequest) {
             Ok(bytes) => format!(", with {} per call", Quantity { value: bytes, ..Quantity::bytes(0) }),
             Err(_) => String::new(),
         };
-        Some((LimiterKind::CpuKernel, format!("The CPU was the limit, in the kernel: {time}{calls}.")))
+        Some((
+            LimiterKind::CpuKernel,
+            format!("The CPU was the limit, in the kernel. {}", as_sentence(&format!("{time}{calls}"))),
+        ))
     }
 
     /// Share of the threads' time in which a CPU spun for a lock, as far as samples show it.
@@ -293,8 +299,10 @@ impl Case<'_, '_> {
         let tasks = self.fact(FactName::ActiveTasks)?;
         if tasks > 1.0 && !self.is_asynchronous() {
             let io_wait = self.ratio("iowait_of_blocked_ratio", io_wait);
-            let sentence =
-                format!("A lock was the limit: {waited}. Of the waiting of {tasks} tasks {io_wait} was for I/O.");
+            let sentence = format!(
+                "A lock was the limit. {} Of the waiting of {tasks} tasks {io_wait} was for I/O.",
+                as_sentence(&waited)
+            );
             return Ok((LimiterKind::Lock, sentence));
         }
         Err(format!("{waited}. No fact shows what else they waited for"))
@@ -316,8 +324,10 @@ impl Case<'_, '_> {
             Err(_) => String::new(),
         };
         if depth >= limits.limiter_serial_count.value.value {
-            let sentence =
-                format!("The device was the limit: {waited}. It had {in_flight} requests in flight on average{each}.");
+            let sentence = format!(
+                "The device was the limit. {} It had {in_flight} requests in flight on average{each}.",
+                as_sentence(waited)
+            );
             return Ok((LimiterKind::Device, sentence));
         }
         // Several tasks, and one request at a time: something serialised them.
@@ -332,8 +342,9 @@ impl Case<'_, '_> {
             return Ok((LimiterKind::Lock, sentence));
         }
         let sentence = format!(
-            "One request at a time was the limit: {waited}. There were {in_flight} requests in flight on average{each}. \
-             Whether a larger queue depth is faster was not measured."
+            "One request at a time was the limit. {} There were {in_flight} requests in flight on average{each}. Whether a \
+             larger queue depth is faster was not measured.",
+            as_sentence(waited)
         );
         Ok((LimiterKind::QueueDepth, sentence))
     }
