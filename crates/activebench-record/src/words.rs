@@ -528,7 +528,7 @@ impl<Row> Kept<Row, i64> for Returned {
 impl Returned {
     fn errno(self) -> Option<i32> {
         // In the range of an `i32`.
-        (-MAX_ERRNO..0).contains(&self.0).then_some(-self.0 as i32)
+        (-MAX_ERRNO..0).contains(&self.0).then(|| -self.0 as i32)
     }
 
     fn errno_of(text: &str) -> Option<i32> {

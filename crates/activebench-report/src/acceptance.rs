@@ -335,5 +335,5 @@ fn suite(benchmark: &AcceptedBenchmark) -> Vec<(&'static str, String)> {
 }
 
 /// Purpose of the checksums.
-const HOW_TO_CHECK: &str = "Each run is listed with the SHA-256 of its run.json. Each run.json holds the SHA-256 of every file of its run; a file that was changed leaves its \
+const HOW_TO_CHECK: &str = "Each run is listed with the SHA-256 of its run.json. Each run.json has the SHA-256 of every file of its run; a file that was changed leaves its \
                             run's figures unverifiable. The command judges the stored runs again, without root, on any machine.";

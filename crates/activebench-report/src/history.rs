@@ -52,7 +52,7 @@ impl Document for History {
         let words = match (room, tone) {
             (Room::Page, Tone::Bad) => "WORSE".to_owned(),
             (Room::Page, _) => title.clone(),
-            _ => "history".to_owned(),
+            _ => "HISTORY".to_owned(),
         };
         Content {
             title,

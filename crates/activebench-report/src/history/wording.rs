@@ -240,7 +240,7 @@ pub(crate) fn notes(section: &Section<'_>, names: &Names<'_>) -> Vec<String> {
 pub(crate) fn extent(history: &History) -> String {
     let kind = match history.kind {
         FigureKind::Honest => "honest figures",
-        FigureKind::Claimed => "claimed figures, whether they hold or not",
+        FigureKind::Claimed => "claimed figures, whether they are valid or not",
     };
     let dates = match (history.runs.first(), history.runs.last()) {
         (Some(first), Some(last)) => match (date(first.started_unix_s), date(last.started_unix_s)) {

@@ -152,7 +152,7 @@ fn many_runs_and_figures_are_counted() {
     }
     for format in ["text", "markdown"] {
         let report = rendered(format, &comparison);
-        assert!(report.contains("52 figures left out") && report.contains("4 runs left out"), "{format}:\n{report}");
+        assert!(report.contains("52 more figures") && report.contains("4 more runs"), "{format}:\n{report}");
         assert!(format == "text" || report.chars().count() < LIMIT, "{} characters", report.chars().count());
     }
 }
