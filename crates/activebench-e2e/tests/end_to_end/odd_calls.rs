@@ -32,7 +32,8 @@ impl CallsByFile {
         Self { calls: run.rows("calls"), names: run.rows("names") }
     }
 
-    /// Offset, requested and returned bytes of each call of a kind; -1 for what is unknown or failed.
+    /// Offset, requested and returned bytes of each call of a kind: the negative error for one that failed, -1 for what is
+    /// unknown.
     fn on(&self, name: &str, op: &str) -> Vec<[i64; 3]> {
         let end = format!("/{name}");
         let is_it = |row: &&HashMap<String, String>| row["op"] == "open" && row["name"].ends_with(&end);
@@ -41,9 +42,12 @@ impl CallsByFile {
             row["op"] == op && ["file_s_dev", "file_ino"].iter().all(|part| row[*part] == opened[*part])
         };
         let figures = |row: &HashMap<String, String>| {
-            ["offset", "requested", "returned"].map(|name| match row[name].as_str() {
-                "" => -1,
-                number => number.parse().expect("a number"),
+            ["offset", "requested", "returned"].map(|name| match (row[name].as_str(), row["error"].as_str()) {
+                ("", "EFAULT") if name == "returned" => -14,
+                ("", "ECANCELED") if name == "returned" => -125,
+                ("", "" | "EFAULT" | "ECANCELED") => -1,
+                ("", error) => panic!("{error} in {row:?}"),
+                (number, _) => number.parse().expect("a number"),
             })
         };
         self.calls.iter().filter(of_file).map(figures).collect()
