@@ -101,7 +101,7 @@ fn page(judgements: &[Judgement], provenance: &str) -> String {
         "# What judging costs\n\n\
          Measured by `cargo xtask judging`, which writes this page; nobody edits it.\n\n\
          A judgement is all that `activebench recheck` does after it has read the files: activity, claims, phases, \
-         facts, findings, verdicts, and every report. Each shape is a run that exists only as a generator: its calls \
+         facts, findings, verdicts, and the reports that every run gets. Each shape is a run that exists only as a generator: its calls \
          are made while they are read, so the memory is that of the judgement alone. Making the calls is in the time. \
          Each shape is judged once at three sizes on one CPU. *Growth* is the time as a multiple of that of half as \
          many calls.\n\n",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use activebench_e2e::{Volume, assert_follows, binary, needs, recheck};
+use activebench_e2e::{Volume, assert_follows, binary, needs, recheck, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -29,10 +29,25 @@ fn text(output: &Output) -> String {
 #[track_caller]
 fn measured(kept_in: &Path, arguments: &[&str], exit_code: i32) -> Value {
     let output = ceiling(kept_in, arguments).args(["--format", "json"]).output().expect("the binary runs");
-    assert_eq!(output.status.code(), Some(exit_code), "{}", text(&output));
     let ceiling: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     assert_fits(&ceiling);
+    let scatters = ceiling["parts"].as_array().expect("parts").iter().any(scatters);
+    let expected = if scatters { INCOMPLETE } else { exit_code };
+    assert_eq!(output.status.code(), Some(expected), "{}", text(&output));
     ceiling
+}
+
+/// Exit code where a part was not measured.
+const INCOMPLETE: i32 = 3;
+
+/// Returns `true` for a part without a value because its repetitions differ: others used this machine.
+fn scatters(part: &Value) -> bool {
+    part["missing"].as_str().is_some_and(|why| why.contains("repetitions differ by"))
+}
+
+#[track_caller]
+fn assert_has_value(part: &Value) {
+    assert!(part["value"]["value"].as_f64().is_some_and(|value| value > 0.0) || scatters(part), "{part:#}");
 }
 
 #[track_caller]
@@ -51,12 +66,13 @@ fn assert_served(ceiling: &Value, count: usize) {
     let storage = parts(ceiling, &["random", "sequential"]);
     assert_eq!(storage.len(), count, "{ceiling:#}");
     for part in storage {
-        assert!(part["value"]["value"].as_f64().is_some_and(|value| value > 0.0), "{part:#}");
-        assert_eq!(part["repetitions"].as_array().map(Vec::len), Some(3), "{part:#}");
+        assert_has_value(part);
+        let repetitions = part["repetitions"].as_array().map_or(0, Vec::len) as u64;
+        assert!((3..=6).contains(&repetitions), "{part:#}");
         let bytes = |name: &str| part["served"][name].as_u64().expect("a count");
         // btrfs reads the first direct request into each fresh buffer through its page cache, in each repetition.
         let number = |name: &str| part[name].as_u64().expect("a number");
-        let fresh = 3 * number("depth") * number("request_bytes");
+        let fresh = repetitions * number("depth") * number("request_bytes");
         assert!((bytes("counted_bytes") + fresh) as f64 >= 0.98 * bytes("tool_bytes") as f64, "{part:#}");
     }
 }
@@ -65,9 +81,7 @@ fn assert_served(ceiling: &Value, count: usize) {
 fn assert_memory(ceiling: &Value) {
     let memory = parts(ceiling, &["calls", "copy"]);
     assert!(memory.len() >= 10, "{ceiling:#}");
-    for part in memory {
-        assert!(part["value"]["value"].as_f64().is_some_and(|value| value > 0.0), "{part:#}");
-    }
+    memory.into_iter().for_each(assert_has_value);
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
@@ -141,9 +155,16 @@ fn a_figure_is_a_share_of_what_was_measured() {
         assert_eq!(stored, ceiling);
     }
 
+    if parts(&ceiling, &["random"]).into_iter().any(scatters) {
+        return skip("others used this machine: the repetitions of a part that is needed differ");
+    }
     let run = volume.beside("run");
     let report = verified(&volume, &kept_in, &run, &[]);
     let found = shares(&report);
+    if notes(&report).iter().any(|note| note.contains("is not used")) {
+        assert!(names(&kept_in).is_empty(), "a ceiling that was exceeded is discarded");
+        return skip("others used this machine: the run was faster than the ceiling");
+    }
     let alone = "what the device gives for random 4 KiB reads at depth 1";
     assert!(found.len() >= 2, "{report:#}");
     for share in &found {

@@ -3,7 +3,7 @@
 //! A judgement takes time in proportion to its events, whatever their shape: many opens of one file, many files, many
 //! syncs, threads, processes, mappings, rows of a table, jobs. Each shape is a run that exists only as a generator: its
 //! calls are made while they are read, so that the memory is that of the judgement. A judgement is all that `recheck`
-//! does behind the reading of files: activity, claims, phases, facts, findings, verdicts, and every report.
+//! does behind the reading of files: activity, claims, phases, facts, findings, verdicts, and the reports that every run gets.
 //!
 //! By default criterion measures each shape at three sizes. `ACTIVEBENCH_BENCH_CALLS=1000000` judges each shape once at
 //! this size, twice and four times it, and prints a table instead; a word on the command line selects shapes.
@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// Judges a run and writes each of its reports.
+/// Judges a run and writes the reports that every run gets.
 fn judge(made: &Made) -> Cost {
     let manifest = made.manifest();
     let before = heap::restart();
@@ -60,7 +60,7 @@ fn judge(made: &Made) -> Cost {
     .expect("a generated run can be judged");
     let judged = start.elapsed();
     let start = Instant::now();
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|format| format.is_unasked) {
         format.write(&run, Style::default(), &mut std::io::sink()).expect("nothing is written");
     }
     let (phases, claims) = (run.phases.len(), run.parsed.claims.len());
