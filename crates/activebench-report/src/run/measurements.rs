@@ -23,7 +23,7 @@ const NUMBERS_SHOWN: usize = 12;
 /// Most lines.
 const ROWS: usize = 100;
 /// Most commands to run instead.
-const ADVICE_SHOWN: usize = 6;
+const ADVICE_SHOWN: usize = 4;
 
 /// A measurement in `report.json`.
 #[derive(Serialize)]
@@ -102,11 +102,27 @@ pub(crate) fn notice(run: &JudgedRun) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let verdicts = merged(run.measurements.iter().map(|judged| (judged.number.to_string(), judged.verdict.as_str())));
-    let said = verdicts.iter().map(|(numbers, verdict)| format!("{verdict} {}", list(numbers, NUMBERS_SHOWN)));
+    let mut verdicts = merged(run.measurements.iter().map(|judged| (judged.number.to_string(), judged.verdict)));
+    // The worst comes first: a terminal may show no more.
+    verdicts.sort_by_key(|(_, verdict)| std::cmp::Reverse(weight(*verdict)));
+    let said = verdicts.iter().map(|(numbers, verdict)| {
+        let numbers = list(numbers, NUMBERS_SHOWN);
+        format!("{numbers} {}", verdict.as_str())
+    });
     let said: Vec<String> = said.collect();
     let verdicts = if said.is_empty() { String::new() } else { format!(": {}", said.join("; ")) };
     Some(format!("{} commands measured, each is judged{verdicts}.", all.len()))
+}
+
+/// How much a reader has to look at a measurement.
+fn weight(verdict: RunVerdict) -> u8 {
+    match verdict {
+        RunVerdict::Discrepancy => 4,
+        RunVerdict::Failed => 3,
+        RunVerdict::Inconclusive => 2,
+        RunVerdict::Qualified => 1,
+        RunVerdict::Verified => 0,
+    }
 }
 
 /// A line for each measurement, what those reached together that used one device at the same time, and the commands to
@@ -134,12 +150,15 @@ pub(crate) fn section(run: &JudgedRun) -> Option<Section> {
 
 /// The commands to run instead of those of measurements, at most so many.
 fn advice(run: &JudgedRun, most: usize) -> Vec<Block> {
-    let advised = run.measurements.iter().filter_map(|judged| Some((judged.number, judged.advised.as_ref().ok()?)));
-    let advised: Vec<_> = advised.collect();
+    let advised = run.measurements.iter().filter_map(|judged| Some((judged, judged.advised.as_ref().ok()?)));
+    let mut advised: Vec<_> = advised.collect();
+    // That of figures that do not hold comes first.
+    advised.sort_by_key(|(judged, _)| std::cmp::Reverse(weight(judged.verdict)));
     let mut blocks: Vec<Block> = Vec::new();
-    for (number, advised) in advised.iter().take(most) {
+    for (JudgedMeasurement { number, .. }, advised) in advised.iter().take(most) {
         let text = format!("activebench verify -- {}", shell_command(&advised.argv));
-        blocks.push(Block::Remark(format!("Instead of {number}, which then measures {}:", advised.answers)));
+        let answers = advised.answers.split(';').next().unwrap_or("");
+        blocks.push(Block::Remark(format!("Instead of {number}, in the folder where the script runs it ({answers}):")));
         blocks.push(Block::Verbatim { label: "run this", text });
     }
     if advised.len() > most {

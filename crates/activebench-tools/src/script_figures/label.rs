@@ -88,11 +88,12 @@ impl Label {
     /// Returns `true` if the words name something else than this one.
     pub(super) fn contradicts(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
         // The largest of several is one of them: it explains a number only where the words speak of it.
-        let is_extreme = matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest);
+        let is_one_of_them =
+            matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest | Derivation::Median);
         !self.admits(candidate)
             || self.names_another(candidate, candidates)
             || self.names_other_blocks(candidate, candidates)
-            || is_extreme && !self.names_derivation_of(candidate)
+            || is_one_of_them && !self.names_derivation_of(candidate)
     }
 
     /// Returns `true` if there is a figure of a whole pass that the words do name.
