@@ -145,12 +145,14 @@ impl<'a> Candidates<'a> {
             self.repeats.iter().find(|places| places.contains(&place)).filter(|places| places.len() >= least)?;
         let less_is_better = claim.metric.more_is_worse() == Some(true);
         let is_rate = claim.metric.is_rate(true) || claim.metric.is_latency();
-        let is_worse = |other: &usize| {
+        // Figures of short runs are often equal: their clock has a millisecond.
+        let by = |other: &usize| {
             let apart = self.claims[*other].value.value - claim.value.value;
-            *other == place || (if less_is_better { apart > 0.0 } else { apart < 0.0 })
+            if less_is_better { -apart } else { apart }
         };
-        let best = Best { is_last: places.last() == Some(&place), of: places.len() };
-        (is_rate && places.iter().all(is_worse)).then_some(best)
+        let is_best = places.iter().all(|other| by(other) <= 0.0) && places.iter().any(|other| by(other) < 0.0);
+        let best = Best { is_last: places.last().is_some_and(|last| by(last) == 0.0), of: places.len() };
+        (is_rate && is_best).then_some(best)
     }
 }
 
