@@ -33,6 +33,9 @@ const COPY_RATIO: f64 = 0.0001;
 /// Largest chance with which a stated fault is a coincidence.
 const MOST_CHANCE: f64 = 0.01;
 
+/// Least ratio of two prefixes for which one of them is wrong: 1.049 for MiB and MB, 1.024 for KiB and kB.
+const LEAST_PREFIX_RATIO: f64 = 1.04;
+
 /// Decades over which figures are spread: a tenth of a MiB/s to some GiB/s.
 const DECADES: f64 = 4.0;
 
@@ -151,10 +154,14 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         explained.is_copied && chance(singles, explained.reading, explained.candidate) < MOST_CHANCE
     };
     if let Some(nearest) = honest.first() {
-        let as_printed = honest.iter().any(|explained| explained.reading.value == first.value);
+        // `kB` for 1024 is what most tools print, and sizes are named in either.
+        let is_near = |reading: Reading| reading.value < LEAST_PREFIX_RATIO * first.value;
+        let as_printed = number.unit != Unit::BytesPerSec || honest.iter().any(|explained| is_near(explained.reading));
         let fault = match as_printed {
-            false if number.readings.len() > 1 => Some(Fault::OtherPrefix),
-            _ => label.concealed(&honest.iter().map(|explained| explained.candidate).collect::<Vec<_>>(), candidates),
+            false => Some(Fault::OtherPrefix),
+            true => {
+                label.concealed(&honest.iter().map(|explained| explained.candidate).collect::<Vec<_>>(), candidates)
+            }
         };
         return match fault {
             // Words that conceal what the number is are no proof that it is this.

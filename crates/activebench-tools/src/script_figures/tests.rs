@@ -199,6 +199,14 @@ fn kibibytes_divided_by_a_thousand_are_neither_prefix() {
 }
 
 #[test]
+fn kilobytes_of_1024_bytes_are_usual() {
+    let ran = [write("a", 65_536.0 * 1024.0), read("b", 1203.7 * MIB)];
+    assert_eq!(only("write: 65536 kB/s", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(only("write: 67108.9 kB/s", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(only("write: 64.00 MB/s", &ran).1, Some(Fault::OtherPrefix));
+}
+
+#[test]
 fn the_median_of_all_is_no_excuse_for_the_figure_of_another_pass() {
     let random = |rate| One { pattern: Pattern::RandomPermutation, ..read("c", rate) };
     let ran = [write("a", 1812.4 * MIB), read("b", 903.71 * MIB), random(31.62 * MIB)];
