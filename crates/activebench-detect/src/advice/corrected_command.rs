@@ -193,7 +193,7 @@ fn correct(
     let corrects = |code: &str| applied.iter().any(|applied| applied.codes.iter().any(|other| other == code));
     let fails = |detector: &Detector| {
         let is_failure = |finding: &&Finding| finding.severity == Some(Severity::Fail) && detector.made(finding);
-        judged.findings.iter().filter(weighs).any(|finding| is_failure(finding))
+        judged.findings.iter().filter(weighs).any(is_failure)
     };
     // A command that fails again is none to run instead.
     for Left { code, why } in &left {
