@@ -6,5 +6,6 @@ pub(crate) mod correction;
 pub(crate) mod headroom;
 pub(crate) mod seven_questions;
 pub mod target_figure;
+pub(crate) mod together;
 pub(crate) mod unobserved;
 pub mod verdicts;

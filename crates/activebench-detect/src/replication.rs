@@ -423,6 +423,8 @@ mod tests {
             shares: Default::default(),
             target: None,
             advised: Err(String::new()),
+            measurements: Vec::new(),
+            together: Vec::new(),
             questions: Default::default(),
             detectors: Vec::new(),
         }

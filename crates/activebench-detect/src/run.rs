@@ -7,6 +7,7 @@ use activebench_model::advice::Advisor;
 use activebench_model::claim::{Claim, Parsed, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::host::Target;
+use activebench_model::measurement::Measurement;
 use activebench_model::phase::{Direction, Part, Phase};
 use activebench_model::run::Manifest;
 use activebench_model::series::{Repeated, RunOfSeries, SeriesManifest, Steadiness};
@@ -34,6 +35,19 @@ pub struct Run<'a> {
     pub advisor: &'a dyn Advisor,
     /// What was looked up and computed so far; empty before the judgement.
     pub index: &'a RunIndex,
+    /// The measurement, where this is one of several.
+    pub part: Option<PartOfRun<'a>>,
+}
+
+/// One of several measurements of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct PartOfRun<'a> {
+    /// The measurement.
+    pub measurement: &'a Measurement,
+    /// What is missing of its output, as lower-case fragments.
+    pub missing: &'a [String],
+    /// It moved data between pipes and devices without storage: its figures are let go of.
+    pub is_about_no_storage: bool,
 }
 
 /// What the detectors, verdicts and corrections of one judgement look up again and again, filled when it is first
@@ -49,6 +63,11 @@ pub struct RunIndex {
 }
 
 impl<'a> Run<'a> {
+    /// Returns the tool's own words.
+    pub(crate) fn argv(&self) -> &'a [String] {
+        self.part.map_or_else(|| self.manifest.tool_argv(), |part| &part.measurement.command.argv)
+    }
+
     /// Returns the tool's name for the beginning of a sentence; `The tool` where no adapter knows it.
     pub(crate) fn tool(&self) -> &'a str {
         if self.parsed.tool.is_empty() { "The tool" } else { &self.parsed.tool }

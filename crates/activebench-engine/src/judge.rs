@@ -3,17 +3,18 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use activebench_detect::advice::corrected_command::advised;
+use activebench_detect::advice::corrected_command::{advised, advised_for};
 use activebench_detect::judge::verdicts::{self, Judgement};
-use activebench_detect::run::{Run, RunIndex};
+use activebench_detect::run::{PartOfRun, Run, RunIndex};
 use activebench_detect::{manual, registry};
 use activebench_model::activity::Activity;
 use activebench_model::claim::Parsed;
 use activebench_model::command::CommandLine;
 use activebench_model::fact::Facts;
+use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
-use activebench_model::report::{DetectorPage, JudgedRun};
+use activebench_model::report::{DetectorPage, JudgedMeasurement, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
 use activebench_model::script_figure::ScriptFigure;
 use activebench_model::source::EventSource;
@@ -118,8 +119,7 @@ fn derive_unguarded(
     let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 && !manifest.choices.without_adapters {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
-        manifest.incomplete.extend(several.missing);
-        manifest.incomplete.extend(measured::missing_output(manifest));
+        manifest.incomplete.extend(measured::lost_output(manifest));
         (several.parsed, several.phases, several.measured)
     } else if let Some((adapter, command)) = &tool {
         let (parsed, output) = parsed_of_one(*adapter, command, outputs, manifest);
@@ -233,28 +233,20 @@ pub fn store(manifest: &mut Manifest, executed: Executed) {
 
 /// Judges a run of several measurements: each by its own command line, tool and phases.
 fn judge_several(run: &Run<'_>, measured: &[Measured]) -> Judgement {
-    let manifests: Vec<Manifest> = measured
-        .iter()
-        .map(|one| {
-            let measurement = &run.manifest.measurements[one.place];
-            let tool = Some(measurement.tool.clone());
-            Manifest {
-                tool_command: Some(measurement.command.clone()),
-                executed_tools: Some(ExecutedTools { measuring: tool.iter().cloned().collect(), tool }),
-                ..run.manifest.clone()
-            }
-        })
-        .collect();
     let indices: Vec<RunIndex> = measured.iter().map(|_| RunIndex::default()).collect();
     let runs: Vec<Run<'_>> = measured
         .iter()
-        .zip(manifests.iter().zip(&indices))
-        .map(|(one, (manifest, index))| Run {
-            manifest,
+        .zip(&indices)
+        .map(|(one, index)| Run {
             parsed: &one.parsed,
             phases: &run.phases[one.phases.clone()],
             advisor: activebench_tools::advisor_of(&one.parsed.tool),
             index,
+            part: Some(PartOfRun {
+                measurement: &run.manifest.measurements[one.place],
+                missing: &one.missing,
+                is_about_no_storage: one.is_about_no_storage,
+            }),
             ..*run
         })
         .collect();
@@ -346,6 +338,7 @@ pub fn judge_events(
         thresholds: &thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
         index: &index,
+        part: None,
     };
     let judgement = match measured.is_empty() {
         true => verdicts::judge(&run),
@@ -373,10 +366,20 @@ pub fn judge_events(
         target: judgement.target,
         // It follows from the judged run.
         advised: Err(String::new()),
+        measurements: Vec::new(),
+        together: judgement.together,
         questions: judgement.questions,
         manifest,
     };
     let files = &outputs.of_command.files;
-    judged.advised = advised(&judged, advisor, files, &|own| plan::planned(own, files, &judged));
+    judged.advised = advised(&judged, advisor, files, &|own| plan::planned(&judged.parsed.tool, own, files, &judged));
+    let each = judged.manifest.measurements.iter().zip(judgement.measurements);
+    let each = each.map(|(measurement, (verdict, because))| {
+        let Measurement { number, tool, .. } = measurement;
+        let plan = |own: &[String]| plan::planned(tool, own, files, &judged);
+        let advised = advised_for(&judged, measurement, activebench_tools::advisor_of(tool), files, &plan);
+        JudgedMeasurement { number: *number, verdict, because, advised }
+    });
+    judged.measurements = each.collect();
     Ok(judged)
 }

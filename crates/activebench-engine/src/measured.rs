@@ -23,6 +23,10 @@ pub struct Measured {
     pub parsed: Parsed,
     /// The places of its phases in the run.
     pub phases: Range<usize>,
+    /// What is missing of its output, as lower-case fragments.
+    pub missing: Vec<String>,
+    /// It moved data between pipes and devices without storage: its figures are let go of.
+    pub is_about_no_storage: bool,
 }
 
 /// What the recorded output and the calls of several measurements say.
@@ -33,8 +37,6 @@ pub(crate) struct Several {
     pub(crate) phases: Vec<Phase>,
     /// The parts of these.
     pub(crate) measured: Vec<Measured>,
-    /// What is missing, as lower-case fragments.
-    pub(crate) missing: Vec<String>,
 }
 
 /// Reads the claims and finds the phases of several measurements. `outputs` are what they printed, in their order;
@@ -49,8 +51,7 @@ pub(crate) fn of_several(
     subject: Option<Subject>,
     activity: &Activity,
 ) -> anyhow::Result<Several> {
-    let mut several =
-        Several { parsed: Parsed::default(), phases: Vec::new(), measured: Vec::new(), missing: Vec::new() };
+    let mut several = Several { parsed: Parsed::default(), phases: Vec::new(), measured: Vec::new() };
     let adapters = measurements.iter().map(|measurement| {
         adapter_by_name(&measurement.tool)
             .with_context(|| format!("the run is one of {}, which this activebench does not know", measurement.tool))
@@ -60,14 +61,17 @@ pub(crate) fn of_several(
     let each = measurements.iter().zip(outputs).zip(activities).enumerate();
     for (place, ((measurement, printed), own)) in each {
         let adapter = adapters[place];
-        let files = files_of(place, measurements, &adapters, files, &mut several.missing);
+        let mut missing: Vec<String> = missing_of(measurement).into_iter().collect();
+        let files = files_of(place, measurements, &adapters, files, &mut missing);
         let output = ToolOutput { files, ..printed.clone() };
         let mut parsed = adapter.parse(&measurement.command, &output, subject);
         let mut phases = phases_of(adapter, &measurement.command, &output, &parsed, &own);
-        if adapter.is_everyday() && !own.tasks.is_empty() && own.passes.iter().all(|pass| pass.fd > 2) {
+        let is_about_no_storage =
+            adapter.is_everyday() && !own.tasks.is_empty() && own.passes.iter().all(|pass| pass.fd > 2);
+        if is_about_no_storage {
             let_go_of_figures(&mut parsed, &mut phases);
         } else if parsed.claims.is_empty() {
-            several.missing.push(format!(
+            missing.push(format!(
                 "measurement {} ({}) printed no figure that was read",
                 measurement.number, measurement.tool
             ));
@@ -76,7 +80,8 @@ pub(crate) fn of_several(
         let begin = several.phases.len();
         several.phases.extend(phases);
         add(&mut several.parsed, &parsed, place == 0);
-        several.measured.push(Measured { place, parsed, phases: begin..several.phases.len() });
+        let phases = begin..several.phases.len();
+        several.measured.push(Measured { place, parsed, phases, missing, is_about_no_storage });
     }
     Ok(several)
 }
@@ -165,16 +170,18 @@ fn activities(activity: &Activity, measurements: &[Measurement]) -> Vec<Activity
 
 /// Returns what is known to be missing of the output of measurements: lower-case fragments.
 pub(crate) fn missing_output(manifest: &Manifest) -> Vec<String> {
-    let cut = manifest.measurements.iter().filter(|measurement| measurement.missing_output_bytes > 0);
-    let cut = cut.map(|measurement| {
-        format!(
-            "at least {} bytes of what measurement {} ({}) printed were not kept",
-            measurement.missing_output_bytes, measurement.number, measurement.tool
-        )
-    });
+    manifest.measurements.iter().filter_map(missing_of).chain(lost_output(manifest)).collect()
+}
+
+/// Returns what was lost of the output of processes, whoever wrote it, as a lower-case fragment.
+pub(crate) fn lost_output(manifest: &Manifest) -> Option<String> {
     let lost = manifest.coverage.records.get(&RecordClass::Output).map_or(0, |account| account.lost);
-    let lost = (lost > 0).then(|| format!("{lost} pieces of what processes printed were lost"));
-    cut.chain(lost).collect()
+    (lost > 0).then(|| format!("{lost} pieces of what processes printed were lost"))
+}
+
+fn missing_of(measurement: &Measurement) -> Option<String> {
+    let Measurement { missing_output_bytes: bytes, number, tool, .. } = measurement;
+    (*bytes > 0).then(|| format!("at least {bytes} bytes of what measurement {number} ({tool}) printed were not kept"))
 }
 
 /// Makes the identifiers of a measurement unique in the run, and its names and places too.

@@ -7,7 +7,7 @@ use activebench_model::activity::{Exec, Task};
 use activebench_model::command::CommandLine;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolOutput;
-use activebench_probe::{Printed, Stream};
+use activebench_probe::{Folders, Printed, Stream};
 use activebench_tools::execution::{self, Executed, Invocation};
 use activebench_tools::{adapter_by_name, adapter_for_program};
 
@@ -22,6 +22,7 @@ pub(crate) fn of_run(
     execs: &[Exec],
     links: &BTreeMap<String, String>,
     printed: &Printed,
+    folders: &Folders,
     shown: &ToolOutput,
 ) -> Vec<(Measurement, ToolOutput)> {
     if adapter_for_program(command.program()).is_some() {
@@ -30,7 +31,13 @@ pub(crate) fn of_run(
     let tree = Tree::of(tasks, execs);
     let mut found: Vec<Measurement> = execution::measuring(command, execs, links)
         .into_iter()
-        .map(|(exec, (adapter, own))| tree.measurement(exec, adapter.name(), own))
+        .map(|(exec, (adapter, mut own))| {
+            // A script may have changed it.
+            if let Some(folder) = folders.of(exec.tgid, exec.at_ns) {
+                folder.clone_into(&mut own.cwd);
+            }
+            tree.measurement(exec, adapter.name(), own)
+        })
         .collect();
     found.sort_by_key(|measurement| (measurement.started_ns, measurement.tgid));
     // A script of the tool's name that executes the tool is not a measurement, and a tool that another one starts is one
@@ -170,7 +177,15 @@ mod tests {
 
     fn found(tasks: &[Task], execs: &[Exec]) -> Vec<Found> {
         let command = CommandLine { argv: vec!["./run.sh".to_owned()], cwd: "/".to_owned() };
-        let all = of_run(&command, tasks, execs, &BTreeMap::new(), &Printed::default(), &ToolOutput::default());
+        let all = of_run(
+            &command,
+            tasks,
+            execs,
+            &BTreeMap::new(),
+            &Printed::default(),
+            &Folders::default(),
+            &ToolOutput::default(),
+        );
         let row = |(one, _): (Measurement, ToolOutput)| (one.number, one.tool, one.tgids, one.started_ns, one.ended_ns);
         all.into_iter().map(row).collect()
     }
@@ -229,6 +244,9 @@ mod tests {
         let execs = [exec(1, 1, "fio a.fio")];
         let tasks = [task(1, 0, 0, Some(9))];
         let shown = ToolOutput::default();
-        assert!(of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default(), &shown).is_empty());
+        assert!(
+            of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default(), &Folders::default(), &shown)
+                .is_empty()
+        );
     }
 }

@@ -52,6 +52,7 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
         thresholds,
         advisor: activebench_tools::advisor_of(&parsed.tool),
         index: &RunIndex::default(),
+        part: None,
     });
     let worst = findings.iter().filter(|finding| finding.outcome == Outcome::Fires).filter_map(|f| f.severity).max();
     let report = PlanReport {
@@ -80,8 +81,8 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
 
 /// Returns what a command of the tool of a run asks for, and the detectors that warn of it. A pure function: `files` are
 /// those that the run keeps, and no other file is read.
-pub(crate) fn planned(own: &[String], files: &[ToolFile], run: &JudgedRun) -> Planned {
-    let Some(adapter) = adapter_by_name(&run.parsed.tool) else {
+pub(crate) fn planned(tool: &str, own: &[String], files: &[ToolFile], run: &JudgedRun) -> Planned {
+    let Some(adapter) = adapter_by_name(tool) else {
         return Planned { phases: Vec::new(), warned: Vec::new() };
     };
     let command = CommandLine { argv: own.to_vec(), cwd: run.manifest.command.cwd.clone() };
@@ -92,13 +93,14 @@ pub(crate) fn planned(own: &[String], files: &[ToolFile], run: &JudgedRun) -> Pl
     let manifest = Manifest { tool_command: Some(command.clone()), command, ..run.manifest.clone() };
     let findings = judge_plan(&Run {
         manifest: &manifest,
-        parsed: &Parsed { tool: run.parsed.tool.clone(), ..Parsed::default() },
+        parsed: &Parsed { tool: tool.to_owned(), ..Parsed::default() },
         phases: &plan.phases,
         facts: &Facts::default(),
         profiles: &Profiles::default(),
         thresholds: &thresholds,
         advisor: adapter,
         index: &RunIndex::default(),
+        part: None,
     });
     let warns = |finding: &Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
     let warned = findings.into_iter().filter(warns).map(|finding| finding.code).collect();

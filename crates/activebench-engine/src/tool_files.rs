@@ -49,31 +49,41 @@ pub(crate) fn kept(command: &CommandLine, observation: &Observation, output: &Ca
     let (tasks, execs) = activebench_facts::executions(tasks, observation.names().flatten().flatten());
     files.links = links(command, &execs);
     let executed = execution::executed(command, &execs, &files.links, &printed);
-    files.measured = measurements::of_run(command, &tasks, &execs, &files.links, observation.printed(), &printed);
+    let (caught, folders) = (observation.printed(), observation.folders());
+    files.measured = measurements::of_run(command, &tasks, &execs, &files.links, caught, folders, &printed);
     files.executed = measurements::without_helpers(command, executed, &files.measured);
     let tools = tools(command, &execs, &files.links);
     // A damaged part of the record is reported where the record is written.
-    let opened: BTreeSet<String> = observation
-        .names()
-        .flatten()
-        .flatten()
-        .filter(|event| event.op == Op::Open && event.file.is_some())
-        .map(|event| event.name)
-        .collect();
+    // Each name with the folder from which it was opened first.
+    let mut opened: BTreeMap<String, String> = BTreeMap::new();
+    let mut elsewhere: BTreeSet<String> = BTreeSet::new();
+    for event in observation.names().flatten().flatten().filter(|event| event.op == Op::Open && event.file.is_some()) {
+        let owner = files.measured.iter().find(|(one, _)| one.includes(event.tgid, event.at_ns));
+        let folder = owner.map_or(&command.cwd, |(measurement, _)| &measurement.command.cwd);
+        let known = opened.entry(event.name.clone()).or_insert_with(|| folder.clone());
+        if known != folder && owner.is_some() && Path::new(&event.name).is_relative() {
+            elsewhere.insert(event.name);
+        }
+    }
     let is_read = |name: &String| tools.iter().any(|(adapter, own)| adapter.reads_file(own, name));
-    let mut wanted: Vec<String> = opened.iter().filter(|name| is_read(name)).cloned().collect();
+    let in_several = elsewhere.iter().filter(|name| is_read(name));
+    files
+        .unread
+        .extend(in_several.map(|name| format!("{name} was opened in several folders, and one of them is kept")));
+    let mut wanted: Vec<String> = opened.keys().filter(|name| is_read(name)).cloned().collect();
     let mut known: BTreeSet<String> = wanted.iter().cloned().collect();
     while let Some(name) = wanted.pop() {
         if files.kept.len() == MOST_FILES {
             files.unread.push(format!("more than {MOST_FILES} files of the tool are not kept"));
             break;
         }
-        match read_if_kept(&Path::new(&command.cwd).join(&name)) {
+        let folder = opened.get(&name).unwrap_or(&command.cwd);
+        match read_if_kept(&Path::new(folder).join(&name)) {
             Ok(None) => {}
             Ok(Some(bytes)) => {
                 let file = ToolFile { name, bytes };
                 let included = tools.iter().flat_map(|(adapter, _)| adapter.included_files(&file));
-                wanted.extend(included.filter(|name| opened.contains(name) && known.insert(name.clone())));
+                wanted.extend(included.filter(|name| opened.contains_key(name) && known.insert(name.clone())));
                 files.kept.push(file);
             }
             Err(error) => files.unread.push(format!("cannot keep the tool's file {name}: {error}")),

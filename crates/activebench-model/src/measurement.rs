@@ -40,6 +40,20 @@ impl Measurement {
         ends_after(self, other.started_ns) && ends_after(other, self.started_ns)
     }
 
+    /// Returns `true` if an identifier of a phase or claim is one of its own.
+    pub fn owns(&self, id: &str) -> bool {
+        id.strip_prefix(self.prefix().as_str()).is_some()
+    }
+
+    /// Returns its exit code and the signal that ended it; `None` of both when it outlived the observation.
+    pub fn end(&self) -> (Option<i32>, Option<i32>) {
+        match self.exit_status {
+            None => (None, None),
+            Some(status) if status & 0x7f != 0 => (None, Some(status & 0x7f)),
+            Some(status) => (Some((status >> 8) & 0xff), None),
+        }
+    }
+
     /// Returns what stands before the identifiers of its phases: `2-`.
     pub fn prefix(&self) -> String {
         format!("{}-", self.number)

@@ -59,11 +59,42 @@ pub struct JudgedRun {
     pub target: Option<JudgedTarget>,
     /// The command to run instead, or why there is none.
     pub advised: Result<Advised, String>,
+    /// The judgement of each of several measurements, in their order; empty for a command that made at most one.
+    #[serde(default)]
+    pub measurements: Vec<JudgedMeasurement>,
+    /// Measurements that used a device at the same time.
+    #[serde(default)]
+    pub together: Vec<Together>,
     /// Gregg's seven questions.
     pub questions: BTreeMap<String, Answer>,
     /// The detectors of the findings, in the order of their codes.
     #[serde(default)]
     pub detectors: Vec<DetectorPage>,
+}
+
+/// The judgement of one of several measurements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JudgedMeasurement {
+    /// [`crate::measurement::Measurement::number`].
+    pub number: u32,
+    /// Its verdict, from its own end, figures and findings.
+    pub verdict: RunVerdict,
+    /// Why this verdict, as one lower-case fragment.
+    pub because: String,
+    /// The command to run instead of its own, or why there is none.
+    pub advised: Result<Advised, String>,
+}
+
+/// Measurements whose passes used one device at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Together {
+    /// Their numbers, ascending; at least two.
+    pub numbers: Vec<u32>,
+    /// Name of the device: `sda`.
+    pub device: String,
+    /// Bytes that the calls of their passes moved, divided by the time from the first begin of these passes to the last
+    /// end; `None` where one of them is not known.
+    pub rate: Option<Quantity>,
 }
 
 /// A detector as described in its manual page; Markdown.

@@ -9,6 +9,7 @@ mod calibration;
 mod chunk_storage;
 mod empty_programs;
 mod error;
+mod folders;
 #[doc(hidden)]
 pub mod fuzzing;
 #[doc(hidden)]
@@ -44,6 +45,7 @@ mod totals;
 pub use chunk_storage::{LogOptions, Spool};
 pub use empty_programs::{Floor, FloorHooks, tracing_programs};
 pub use error::ProbeError;
+pub use folders::Folders;
 pub use hooks::{KernelTypes, LEAST_KERNEL, Tracepoint, has_call_table, tracepoints};
 pub use kept_records::DamagedChunk;
 pub use kernel::{Probe, ProbeOptions, Salvage};

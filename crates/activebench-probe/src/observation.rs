@@ -21,6 +21,7 @@ use activebench_probe_abi::TaskRecord;
 use activebench_probe_abi::decode::KernelEvent;
 use serde::{Deserialize, Serialize};
 
+use crate::folders::Folders;
 use crate::kept_records::{DamagedChunk, Extent, KeptRecords, RecordIndex};
 use crate::payload::PayloadStore;
 use crate::printed::Printed;
@@ -50,6 +51,7 @@ struct About {
     payload: Extent,
     printed: Printed,
     printed_text: Extent,
+    folders: Folders,
     watch: Option<Watch>,
 }
 
@@ -109,7 +111,9 @@ impl Observation {
         let printed = payload.printed.printed.clone();
         let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
         let payload_place = records.add(&payload)?;
-        let about = About { root, stacks, totals, samples, payload: payload_place, printed, printed_text, watch };
+        let folders = std::mem::take(&mut store.folders);
+        let about =
+            About { root, stacks, totals, samples, payload: payload_place, printed, printed_text, folders, watch };
         let printed = about.printed.clone();
         Ok(Self { records, about, payload, printed, coverage })
     }
@@ -145,6 +149,7 @@ impl Observation {
             payload: Extent::default(),
             printed: Printed::default(),
             printed_text: Extent::default(),
+            folders: Folders::default(),
             watch: None,
         };
         let mut coverage = Coverage::default();
@@ -210,6 +215,11 @@ impl Observation {
     /// Takes what is known of the beginning of a watch; `None` for a tool that was started under observation.
     pub fn take_watch(&mut self) -> Option<Watch> {
         self.about.watch.take()
+    }
+
+    /// Returns the folders in which the processes executed programs.
+    pub fn folders(&self) -> &Folders {
+        &self.about.folders
     }
 
     /// Returns what the processes printed.

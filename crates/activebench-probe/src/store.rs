@@ -12,6 +12,7 @@ use activebench_probe_abi::{
 };
 
 use crate::chunk_storage::{Log, LogOptions, Place};
+use crate::folders::Folders;
 use crate::kept_records::KeptRecords;
 use crate::live::LiveCounters;
 use crate::mappings::Mappings;
@@ -49,6 +50,7 @@ struct ClassStore {
 #[derive(Debug)]
 pub(crate) struct RecordStore {
     pub(crate) stacks: StackTable,
+    pub(crate) folders: Folders,
     classes: [ClassStore; KernelClass::ALL.len()],
     packer: Packer,
     log: Log,
@@ -70,6 +72,7 @@ impl RecordStore {
     pub(crate) fn new(options: LogOptions) -> std::io::Result<Self> {
         Ok(Self {
             stacks: StackTable::new(Mappings::new("/proc".into())),
+            folders: Folders::default(),
             classes: Default::default(),
             packer: Packer::new()?,
             log: Log::new(options),
@@ -181,13 +184,16 @@ impl RecordStore {
         self.push(class, bytes_of(&sample), 1);
     }
 
-    /// Forgets the mappings of a process that executes a file or ends.
+    /// Forgets the mappings of a process that executes a file or ends, and reads the folder in which it executes.
     fn follow_image(&mut self, payload: &[u8]) {
         let Some((record, _)) = TaskRecord::split_from(payload) else { return };
         let kind = TaskEvent::decode(KernelClass::Tasks, &record, &|_| false).map(|task| task.kind);
         let leads = record.tid == record.tgid;
         if kind == Some(TaskEventKind::Executed) || kind == Some(TaskEventKind::Exited) && leads {
             self.stacks.mappings.forget(record.tgid);
+        }
+        if kind == Some(TaskEventKind::Executed) {
+            self.folders.read(record.tgid, record.at_ns);
         }
     }
 

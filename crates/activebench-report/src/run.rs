@@ -57,7 +57,7 @@ impl Document for JudgedRun {
                 (tool, rest)
             }
         };
-        Content {
+        let mut content = Content {
             title,
             head: Line::new(self.verdict.as_str().to_uppercase(), tone(self.verdict), rest),
             sections: match room {
@@ -85,7 +85,10 @@ impl Document for JudgedRun {
                 }
             },
             version: self.manifest.activebench.clone(),
-        }
+        };
+        let of_script = [measurements::section(self), script_figures::section(self)];
+        content.sections.splice(1..1, of_script.into_iter().flatten());
+        content
     }
 }
 

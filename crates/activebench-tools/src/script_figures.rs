@@ -33,6 +33,9 @@ const COPY_RATIO: f64 = 0.0001;
 /// Largest chance with which a stated fault is a coincidence.
 const MOST_CHANCE: f64 = 0.01;
 
+/// Least ratio of two prefixes for which one of them is wrong: 1.049 for MiB and MB, 1.024 for KiB and kB.
+const LEAST_PREFIX_RATIO: f64 = 1.04;
+
 /// Decades over which figures are spread: a tenth of a MiB/s to some GiB/s.
 const DECADES: f64 = 4.0;
 
@@ -129,35 +132,60 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         fault,
     };
     let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
+    let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
     let is_coarse = |reading: &Reading| 2.0 * reading.resolution > COARSE_RATIO * reading.value;
     if is_coarse(&first) {
         let (origin, fault) = coarse(number, label, candidates, &of_unit)?;
         return Some(figure(first, Some(origin), fault));
     }
-    // The nearest in meaning comes first: what the words name, then what they do not contradict.
-    let mut honest: Vec<(u32, Reading, &Candidate)> = Vec::new();
+    let mut explained: Vec<Explanation<'_>> = Vec::new();
     for reading in &number.readings {
-        let near = of_unit.iter().filter(|candidate| candidate.agrees(*reading, CONVERSION_RATIO));
-        honest.extend(near.map(|candidate| (label.distance(candidate), *reading, *candidate)));
+        explained.extend(of_unit.iter().filter_map(|candidate| Explanation::of(*reading, candidate, label)));
     }
-    honest.sort_by_key(|(distance, _, _)| *distance);
-    if let Some((_, reading, candidate)) = honest.first() {
-        // Faults that the number has though it is one of the figures.
-        let decimal_first = honest.iter().find(|(_, other, _)| other.value == first.value);
-        let fault = match decimal_first {
-            None if number.readings.len() > 1 && candidate.agrees(*reading, COPY_RATIO) => {
-                let chance = chance(of_unit.len(), *reading, candidate);
-                (chance < MOST_CHANCE).then_some(Fault::OtherPrefix)
+    let (contradicted, mut honest): (Vec<_>, Vec<_>) =
+        explained.into_iter().partition(|explained| label.contradicts(explained.candidate, candidates));
+    // What is copied explains a number better than what is near it, unless the words name how it was computed.
+    if honest.iter().any(|explained| explained.is_copied) {
+        honest.retain(|explained| explained.is_copied || label.names_derivation_of(explained.candidate));
+    }
+    // The nearest in meaning comes first: what the words name, then what they do not contradict.
+    honest.sort_by_key(|explained| label.distance(explained.candidate));
+    let is_certain = |explained: &Explanation<'_>| {
+        explained.is_copied && chance(singles, explained.reading, explained.candidate) < MOST_CHANCE
+    };
+    if let Some(nearest) = honest.first() {
+        // `kB` for 1024 is what most tools print, and sizes are named in either.
+        let is_near = |reading: Reading| reading.value < LEAST_PREFIX_RATIO * first.value;
+        let as_printed = number.unit != Unit::BytesPerSec || honest.iter().any(|explained| is_near(explained.reading));
+        let fault = match as_printed {
+            false => Some(Fault::OtherPrefix),
+            true => {
+                label.concealed(&honest.iter().map(|explained| explained.candidate).collect::<Vec<_>>(), candidates)
             }
-            _ => label
-                .contradicted_by(&honest.iter().map(|(_, _, candidate)| *candidate).collect::<Vec<_>>(), candidates),
         };
-        return Some(figure(*reading, Some(candidate.origin()), fault));
+        return match fault {
+            // Words that conceal what the number is are no proof that it is this.
+            Some(Fault::AddedDirections | Fault::OtherSummary) if !is_certain(nearest) => {
+                Some(figure(first, None, None))
+            }
+            Some(_) if !is_certain(nearest) => Some(figure(nearest.reading, Some(nearest.candidate.origin()), None)),
+            fault => Some(figure(nearest.reading, Some(nearest.candidate.origin()), fault)),
+        };
+    }
+    let of_another = contradicted.iter().find(|explained| {
+        explained.candidate.derivation == Derivation::Equal
+            && is_certain(explained)
+            && label.names_some(&of_unit, candidates)
+    });
+    if let Some(Explanation { reading, candidate, .. }) = of_another {
+        return Some(figure(*reading, Some(candidate.origin()), Some(Fault::OtherPass)));
     }
     let faulty = scaled(number).into_iter().find_map(|(reading, fault)| {
         let mut near = of_unit.iter().filter(|candidate| candidate.agrees(reading, COPY_RATIO));
-        let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
-        let candidate = near.find(|candidate| candidate.derivation == Derivation::Equal && label.admits(candidate))?;
+        let is_named = |candidate: &&&Candidate| {
+            candidate.derivation == Derivation::Equal && !label.contradicts(candidate, candidates)
+        };
+        let candidate = near.find(is_named)?;
         (chance(singles, reading, candidate) < MOST_CHANCE).then_some((candidate, fault))
     });
     match faulty {
@@ -165,6 +193,24 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         // Not every size and time that a script prints is a figure.
         None if matches!(number.unit, Unit::Bytes | Unit::Count | Unit::Ns) => None,
         None => Some(figure(first, None, None)),
+    }
+}
+
+/// A candidate that a number may be, in one of its readings.
+struct Explanation<'a> {
+    reading: Reading,
+    candidate: &'a Candidate,
+    /// They agree within the printed digits: it is no coincidence of figures that are alike.
+    is_copied: bool,
+}
+
+impl<'a> Explanation<'a> {
+    /// `None` where they do not agree. What the words do not name has to agree within the digits.
+    fn of(reading: Reading, candidate: &'a Candidate, label: &Label) -> Option<Self> {
+        let is_copied = candidate.agrees(reading, COPY_RATIO);
+        let is_named = candidate.derivation == Derivation::Equal || label.names_derivation_of(candidate);
+        let agrees = is_copied || is_named && candidate.agrees(reading, CONVERSION_RATIO);
+        agrees.then_some(Self { reading, candidate, is_copied })
     }
 }
 
@@ -182,12 +228,8 @@ fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
     let Some(first) = number.readings.first() else { return Vec::new() };
     let by = |factor: f64| Reading { value: first.value * factor, resolution: first.resolution * factor };
     let mut readings = Vec::new();
-    // `MiB/s` where MB/s is meant: the binary unit has one reading.
-    if number.unit == Unit::BytesPerSec && number.readings.len() == 1 {
-        let power = (first.value / number.printed.text.replace(',', "").parse().unwrap_or(first.value)).log(1024.0);
-        if power.round() >= 1.0 && (power - power.round()).abs() < 1e-6 {
-            readings.push((by((1000.0_f64 / 1024.0).powi(power.round() as i32)), Fault::OtherPrefix));
-        }
+    if number.unit == Unit::BytesPerSec {
+        readings.extend(prefixes(number).into_iter().map(|factor| (by(factor), Fault::OtherPrefix)));
     }
     let factors = match number.unit {
         Unit::BytesPerSec => &[1e3, 1e-3, 1024.0, 1.0 / 1024.0, 8.0, 0.125][..],
@@ -200,6 +242,23 @@ fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
         }));
     }
     readings
+}
+
+/// The factors by which other prefixes would change a number: each power of 1000 may be one of 1024, and the reverse.
+/// `MB/s` for KiB/s divided by 1000 has one of each.
+fn prefixes(number: &PrintedNumber) -> Vec<f64> {
+    let Some(printed) = number.printed.text.replace(',', "").parse::<f64>().ok().filter(|value| *value > 0.0) else {
+        return Vec::new();
+    };
+    let Some(first) = number.readings.first() else { return Vec::new() };
+    let scale = first.value / printed;
+    let powers =
+        (1..=4).find(|power| [1000.0_f64, 1024.0].iter().any(|base| (scale / base.powi(*power) - 1.0).abs() < 1e-6));
+    let Some(powers) = powers else { return Vec::new() };
+    let meant = (0..=powers).map(|decimal| 1000.0_f64.powi(decimal) * 1024.0_f64.powi(powers - decimal));
+    let is_read =
+        |scale: f64| number.readings.iter().any(|reading| (reading.value / printed / scale - 1.0).abs() < 1e-6);
+    meant.filter(|scale| !is_read(*scale)).map(|meant| meant / scale).collect()
 }
 
 /// Traces a number of one digit, with which almost any figure agrees: only where its words leave one figure.
@@ -221,19 +280,25 @@ fn coarse(
     Some((only.origin(), (least >= ROUNDED_RATIO).then_some(Fault::Rounded)))
 }
 
-/// Takes the fault from the best of several runs where the others are there to be read, too.
+/// Takes the fault from the best of several runs where the others are there to be read, too: as a mean, only where the
+/// same words state each.
 fn without_listed_repeats(figures: &mut [ScriptFigure], candidates: &Candidates<'_>, shown: &HashSet<String>) {
-    let printed: HashSet<String> = figures
-        .iter()
-        .filter_map(|figure| figure.origin.as_ref())
-        .filter(|origin| origin.claims.len() == 1)
-        .map(|origin| origin.claims[0].clone())
-        .collect();
-    for figure in figures.iter_mut().filter(|figure| figure.fault == Some(Fault::BestOfSeveral)) {
+    let words = |figure: &ScriptFigure| figure.source.text.replace(|c: char| c.is_ascii_digit() || c == '.', "");
+    let single = |figure: &ScriptFigure| match figure.origin.as_ref().map(|origin| &origin.claims[..]) {
+        Some([claim]) => Some((claim.clone(), words(figure))),
+        _ => None,
+    };
+    let printed: HashSet<(String, String)> = figures.iter().filter_map(single).collect();
+    let is_about_repeats = |fault| matches!(fault, Some(Fault::BestOfSeveral | Fault::OtherSummary));
+    for figure in figures.iter_mut().filter(|figure| is_about_repeats(figure.fault)) {
         let Some(claim) = figure.origin.as_ref().and_then(|origin| origin.claims.first()) else { continue };
         let Some(Repeats { claims, lines }) = candidates.repeats_of(claim) else { continue };
-        let others_printed = claims.iter().filter(|other| printed.contains(**other)).count() > 1;
-        if others_printed || lines.iter().all(|line| shown.contains(line.trim())) {
+        let is_mean = figure.fault == Some(Fault::OtherSummary);
+        let own = words(figure);
+        let is_printed =
+            |other: &&&str| printed.iter().any(|(claim, said)| claim == **other && (!is_mean || *said == own));
+        let others_printed = claims.iter().filter(is_printed).count() > 1;
+        if others_printed || !is_mean && lines.iter().all(|line| shown.contains(line.trim())) {
             figure.fault = None;
         }
     }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Sizing};
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::finding::{Finding, Outcome, Severity};
+use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolFile;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::remedy::{Advised, Applied, Beside, Left, Side, SideBySide};
@@ -45,25 +46,99 @@ pub fn advised(
     files: &[ToolFile],
     plan: &dyn Fn(&[String]) -> Planned,
 ) -> Result<Advised, String> {
-    let weighs = |finding: &&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
-    let fired: Vec<_> = DETECTORS
-        .iter()
-        .filter(|detector| run.findings.iter().filter(weighs).any(|finding| detector.made(finding)))
-        .collect();
     if run.verdict == RunVerdict::Failed {
         return Err("The benchmark failed.".to_owned());
     }
+    let judged = Judged {
+        run,
+        tool: &run.parsed.tool,
+        phases: &run.phases,
+        claims: &run.parsed.claims,
+        judged: &run.judged,
+        findings: run.findings.iter().collect(),
+        own: run.manifest.tool_argv(),
+        words: words_to_change(run),
+    };
+    correct(&judged, advisor, files, plan)
+}
+
+/// Returns the command to run instead of that of one of several measurements: its own words alone.
+///
+/// # Errors
+/// As [`advised`].
+pub fn advised_for(
+    run: &JudgedRun,
+    measurement: &Measurement,
+    advisor: &dyn Advisor,
+    files: &[ToolFile],
+    plan: &dyn Fn(&[String]) -> Planned,
+) -> Result<Advised, String> {
+    if measurement.end() != (Some(0), None) {
+        return Err("The benchmark failed, or its end is not known.".to_owned());
+    }
+    // Those of a measurement are neighbours.
+    let phases = neighbours(&run.phases, |phase| measurement.owns(&phase.id));
+    let claims = neighbours(&run.parsed.claims, |claim| measurement.owns(&claim.id));
+    let is_own = |finding: &&Finding| {
+        let of_phase = finding.phase.as_ref().is_some_and(|phase| measurement.owns(phase));
+        of_phase || finding.claims.iter().any(|claim| measurement.owns(claim))
+    };
+    let own = measurement.command.argv.as_slice();
+    let judged = Judged {
+        run,
+        tool: &measurement.tool,
+        phases: &run.phases[phases],
+        claims: &run.parsed.claims[claims.clone()],
+        judged: run.judged.get(claims).unwrap_or(&[]),
+        findings: run.findings.iter().filter(is_own).collect(),
+        own,
+        words: if own.is_empty() { Err("the tool's words are not known".to_owned()) } else { Ok((own, 0..own.len())) },
+    };
+    correct(&judged, advisor, files, plan)
+}
+
+/// Returns the range of those that one measurement owns.
+fn neighbours<T>(all: &[T], is_own: impl Fn(&T) -> bool) -> Range<usize> {
+    let begin = all.iter().position(&is_own).unwrap_or(all.len());
+    begin..begin + all[begin..].iter().take_while(|one| is_own(one)).count()
+}
+
+/// What a command is corrected by: a run, or one of its measurements.
+struct Judged<'a> {
+    run: &'a JudgedRun,
+    tool: &'a str,
+    phases: &'a [Phase],
+    claims: &'a [Claim],
+    judged: &'a [JudgedClaim],
+    findings: Vec<&'a Finding>,
+    /// The tool's own words.
+    own: &'a [String],
+    /// The words to change, and which of them are the tool's own.
+    words: Result<(&'a [String], Range<usize>), String>,
+}
+
+fn correct(
+    judged: &Judged<'_>,
+    advisor: &dyn Advisor,
+    files: &[ToolFile],
+    plan: &dyn Fn(&[String]) -> Planned,
+) -> Result<Advised, String> {
+    let (run, own) = (judged.run, judged.own);
+    let weighs = |finding: &&&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
+    let fired: Vec<_> = DETECTORS
+        .iter()
+        .filter(|detector| judged.findings.iter().filter(weighs).any(|finding| detector.made(finding)))
+        .collect();
     if fired.is_empty() {
         return Err("Nothing is to be corrected.".to_owned());
     }
-    let own = run.manifest.tool_argv();
-    let (argv, place) = words_to_change(run).map_err(|why| format!("No command can be advised: {why}."))?;
+    let (argv, place) = judged.words.clone().map_err(|why| format!("No command can be advised: {why}."))?;
     let is_alone = argv.len() == own.len() && argv != run.manifest.command.argv.as_slice();
     let about = Circumstances {
         argv: own,
         files,
         version: run.parsed.version.as_deref(),
-        phases: &run.phases,
+        phases: judged.phases,
         phase: None,
         beyond_memory_bytes: None,
         mount_point: None,
@@ -96,8 +171,8 @@ pub fn advised(
     let wanted: Vec<Improvement> = fired.iter().filter_map(|detector| detector.improvement).collect();
     let sizing = Sizing {
         files,
-        phases: &run.phases,
-        rate_bytes_per_sec: lowest_honest_rate(run),
+        phases: judged.phases,
+        rate_bytes_per_sec: lowest_honest_rate(judged),
         seconds: SECONDS,
         most_bytes: room(run),
         beyond_memory_bytes: run.manifest.host.memory_bytes.map(|memory| memory.saturating_mul(2)),
@@ -118,7 +193,7 @@ pub fn advised(
     let corrects = |code: &str| applied.iter().any(|applied| applied.codes.iter().any(|other| other == code));
     let fails = |detector: &Detector| {
         let is_failure = |finding: &&Finding| finding.severity == Some(Severity::Fail) && detector.made(finding);
-        run.findings.iter().filter(weighs).any(|finding| is_failure(&finding))
+        judged.findings.iter().filter(weighs).any(is_failure)
     };
     // A command that fails again is none to run instead.
     for Left { code, why } in &left {
@@ -132,7 +207,7 @@ pub fn advised(
         return Err(format!("The corrected command is not advised: {why}."));
     }
     let alone = if is_alone {
-        format!("; {} alone, in the folder where the script runs it", run.parsed.tool)
+        format!("; {} alone, in the folder where the script runs it", judged.tool)
     } else {
         String::new()
     };
@@ -152,12 +227,11 @@ fn makes(improvements: &[Improvement], code: &str) -> bool {
 }
 
 /// Returns the lowest honest rate of a pass in bytes per second; `None` where none is known.
-fn lowest_honest_rate(run: &JudgedRun) -> Option<f64> {
-    let rates = run
-        .parsed
+fn lowest_honest_rate(judged: &Judged<'_>) -> Option<f64> {
+    let rates = judged
         .claims
         .iter()
-        .zip(&run.judged)
+        .zip(judged.judged)
         .filter(|(claim, _)| claim.metric.is_rate(true) && claim.value.unit == Unit::BytesPerSec);
     let honest = rates.filter_map(|(claim, judged)| judged.honest(claim)).map(|honest| honest.value);
     honest.filter(|rate| rate.is_finite() && *rate > 0.0).min_by(f64::total_cmp)
@@ -292,13 +366,13 @@ fn words_to_change(run: &JudgedRun) -> Result<(&[String], Range<usize>), String>
     if run.parsed.tool.is_empty() {
         return Err("the tool's options are not known".to_owned());
     }
+    if run.manifest.executed_tools.as_ref().is_some_and(|tools| tools.measuring.len() > 1) {
+        return Err("the command runs several measurements, and each has advice of its own".to_owned());
+    }
     let (argv, own) = (run.manifest.command.argv.as_slice(), run.manifest.tool_argv());
     let is_there = |start: &usize| argv[*start..].starts_with(own);
     if let Some(start) = (0..argv.len()).find(is_there).filter(|_| !own.is_empty()) {
         return Ok((argv, start..start + own.len()));
-    }
-    if run.manifest.executed_tools.as_ref().is_some_and(|tools| tools.measuring.len() > 1) {
-        return Err("the command runs several measurements".to_owned());
     }
     // Words that a shell has yet to expand were read from its script, not from the execution.
     match own.is_empty() || own.iter().any(|word| word.contains(['$', '`'])) {
@@ -401,6 +475,8 @@ mod tests {
             timelines: Vec::new(),
             target: None,
             advised: Err(String::new()),
+            measurements: Vec::new(),
+            together: Vec::new(),
             questions: Default::default(),
             detectors: Vec::new(),
         }
@@ -488,6 +564,7 @@ mod tests {
                 thresholds: &thresholds,
                 advisor,
                 index: &RunIndex::default(),
+                part: None,
             };
             let advice = advise(&run, Some(&phase), wanted);
             for code in codes {

@@ -24,7 +24,7 @@ fn circumstances<'a>(run: &Run<'a>, phase: Option<&'a Phase>, times_longer: f64)
     // Twice the memory helps only where less was asked for.
     let asked = phase.and_then(|phase| phase.requested_bytes);
     Circumstances {
-        argv: run.manifest.tool_argv(),
+        argv: run.argv(),
         files: &[],
         version: run.parsed.version.as_deref(),
         phases: run.phases,

@@ -95,6 +95,9 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     if tolerated { &mut spare } else { &mut gaps }.splice(0..0, lost);
     let broken_off = gaps.is_empty();
     gaps.extend(run.manifest.incomplete.iter().map(|why| format!("the record is incomplete: {why}")));
+    if let Some(part) = run.part.filter(|_| !run.parsed.claims.is_empty()) {
+        gaps.extend(part.missing.iter().cloned());
+    }
     let cut = coverage.log.as_ref().and_then(|log| log.cut.as_ref()).map(|log_cut| log_ended_early(run, log_cut));
     let finding = if !gaps.is_empty() {
         case.fires(Firing {

@@ -10,11 +10,13 @@
 //! in them is traced: it is one of the claims of the run, or their sum, mean, median, smallest or largest, within the
 //! printed digits. It fires where nothing honest explains the number, and one of these does:
 //!
-//! - The figure of another pass than the line names (`write:` before a read rate): it fails.
+//! - The figure of another pass than the line names (`write:` before a read rate, `64k` before the rate of other
+//!   blocks): it fails.
 //! - The unit is off by 1000, 1024 or 8: it fails.
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.
-//! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB): it warns.
+//! - The best of several runs of one command behind the word `mean`, `average` or `median`: it fails.
+//! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB), or a mixture of both (KiB/s divided by 1000): it warns.
 //! - The best of three runs of one command or more, where the line does not say so, the others are not printed, and it
 //!   is not the last one: it warns.
 //! - Rounded or cut off by a fifth or more: it warns.
@@ -100,6 +102,7 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
         Fault::AddedDirections => (Weight::FailOfRun, "The line names one direction. The number has both added up."),
         Fault::OtherPrefix => (Weight::WarnOfRun, "A decimal prefix and a binary one are taken for each other."),
         Fault::BestOfSeveral => (Weight::WarnOfRun, "The line does not say that it is the best of several runs."),
+        Fault::OtherSummary => (Weight::FailOfRun, "The line says mean or median. The number is the best of the runs."),
         Fault::Rounded => (Weight::WarnOfRun, "The digits that would show the difference are cut off."),
     };
     case.concerning(concerned).fires(Firing {

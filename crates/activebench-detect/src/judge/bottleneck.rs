@@ -390,10 +390,7 @@ impl Case<'_, '_> {
 
     /// The option that makes the tool pause, in brackets; empty where none is known.
     fn option_of_pauses(&self) -> String {
-        self.run
-            .advisor
-            .option_of_pauses(self.run.manifest.tool_argv())
-            .map_or_else(String::new, |option| format!(" (`{option}`)"))
+        self.run.advisor.option_of_pauses(self.run.argv()).map_or_else(String::new, |option| format!(" (`{option}`)"))
     }
 
     /// Returns a fact that was observed completely, and adds it to the evidence of the answer.

@@ -120,6 +120,9 @@ fn durable(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, Str
     Ok(Corrected { value, meaning: format!("durable write rate: {size} in the {time} to the end of the sync") })
 }
 
+/// Largest share of the bytes of a device that other passes may have caused, where they are taken for those of one pass.
+const MOST_OF_OTHERS: f64 = 0.01;
+
 fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected, String> {
     let mut bytes = run.fact(phase, FactName::DeviceReadBytes)?;
     if let Some(below) = below(run, phase, BELOW_READ)? {
@@ -127,6 +130,16 @@ fn from_device(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Corrected,
     }
     if bytes == 0.0 {
         return Err("nothing was read from the device".to_owned());
+    }
+    // The device counts by file, whoever reads it.
+    if phase.facts.get(FactName::OthersReadBytes).is_some() {
+        let others = run.fact(phase, FactName::OthersReadBytes)?;
+        if others > MOST_OF_OTHERS * bytes {
+            let [bytes, others] = [bytes, others].map(|value| Quantity { value, unit: Unit::Bytes });
+            return Err(format!(
+                "the device read {bytes} of the files meanwhile, up to {others} of it for other passes"
+            ));
+        }
     }
     let by_operation = matches!(claim.value.unit, Unit::OpsPerSec | Unit::Ns);
     // Requests are split and merged on the way: neither may the device be credited with more

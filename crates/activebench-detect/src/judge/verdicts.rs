@@ -21,8 +21,9 @@ use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
 use activebench_model::finding::{Effect, Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::limiter::Limiter;
+use activebench_model::measurement::Measurement;
 use activebench_model::phase::Phase;
-use activebench_model::report::Answer;
+use activebench_model::report::{Answer, Together};
 use activebench_model::run::{ChildEnd, Choices, FailOn};
 use activebench_model::target::JudgedTarget;
 use activebench_model::units::Quantity;
@@ -38,9 +39,10 @@ use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
 use crate::judge::headroom;
 use crate::judge::seven_questions::{answers, count as counted};
 use crate::judge::target_figure;
+use crate::judge::together::together;
 use crate::judge::unobserved::unobserved;
 use crate::registry::DETECTORS;
-use crate::run::Run;
+use crate::run::{PartOfRun, Run};
 
 /// A judged run.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,37 +65,97 @@ pub struct Judgement {
     pub target: Option<JudgedTarget>,
     /// Gregg's seven questions, by key.
     pub questions: BTreeMap<String, Answer>,
+    /// Verdict of each of several measurements, with the reason; empty for one.
+    pub measurements: Vec<(RunVerdict, String)>,
+    /// Measurements that used a device at the same time.
+    pub together: Vec<Together>,
 }
 
 /// Judges a run.
 pub fn judge(run: &Run<'_>) -> Judgement {
-    judge_measurements(run, std::slice::from_ref(run))
+    let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(run)).collect();
+    suppress(&mut own, &run.manifest.choices);
+    let by_claim = FindingsByClaim::new(&own);
+    let judged: Vec<JudgedClaim> =
+        run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &by_claim.concerning(claim))).collect();
+    let limiters = bottleneck::of_phases(run);
+    // A run of a thousand figures has tens of thousands of findings, and they stay until its reports are written.
+    own.shrink_to_fit();
+    let (verdict, because) = judge_run(run, &judged, &own);
+    concluded(run, own, judged, limiters, (verdict, because))
+}
+
+/// The conclusions from what was judged.
+fn concluded(
+    run: &Run<'_>,
+    findings: Vec<Finding>,
+    judged: Vec<JudgedClaim>,
+    limiters: Vec<Limiter>,
+    (verdict, because): (RunVerdict, String),
+) -> Judgement {
+    let target = target_figure::of_run(run, &judged);
+    let exit_code = exit_code_with(verdict, run.manifest.choices.fail_on, target.as_ref());
+    let questions = answers(run, &findings, &judged, &limiters);
+    let shares = headroom::of_run(run, &judged);
+    let (measurements, together) = (Vec::new(), Vec::new());
+    Judgement {
+        findings,
+        judged,
+        verdict,
+        because,
+        exit_code,
+        limiters,
+        shares,
+        target,
+        questions,
+        measurements,
+        together,
+    }
 }
 
 /// Judges a run of several measurements: each claim with the findings of its own measurement, the run by all of them.
 /// `measurements` have the claims and phases of `run`, in order.
 pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement {
-    let (mut findings, mut judged, mut limiters) = (Vec::new(), Vec::new(), Vec::new());
+    let (of_command, of_each): (Vec<&Detector>, Vec<&Detector>) =
+        DETECTORS.iter().copied().partition(|detector| detector.is_of_the_command());
+    let mut findings: Vec<Finding> = of_command.iter().flat_map(|detector| detector.judge(run)).collect();
+    suppress(&mut findings, &run.manifest.choices);
+    let (mut judged, mut limiters, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut about_run = HashMap::new();
-    for (place, measurement) in measurements.iter().enumerate() {
-        let judged_here = DETECTORS.iter().filter(|detector| place == 0 || !detector.is_of_the_command());
-        let of = |detector: &Detector| if detector.is_of_the_command() { run } else { measurement };
-        let mut own: Vec<Finding> = judged_here.flat_map(|detector| detector.judge(of(detector))).collect();
+    for measurement in measurements {
+        let mut own: Vec<Finding> = of_each.iter().flat_map(|detector| detector.judge(measurement)).collect();
         suppress(&mut own, &run.manifest.choices);
         let by_claim = FindingsByClaim::new(&own);
         let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
-        judged.extend(measurement.parsed.claims.iter().map(judge_one));
+        let own_judged: Vec<JudgedClaim> = measurement.parsed.claims.iter().map(judge_one).collect();
         limiters.extend(bottleneck::of_phases(measurement));
+        verdicts.push(judge_run(measurement, &own_judged, &own));
+        judged.extend(own_judged);
         add_findings(&mut findings, &mut about_run, own);
     }
-    // A run of a thousand figures has tens of thousands of findings, and they stay until its reports are written.
     findings.shrink_to_fit();
-    let (verdict, because) = judge_run(run, &judged, &findings);
-    let target = target_figure::of_run(run, &judged);
-    let exit_code = exit_code_with(verdict, run.manifest.choices.fail_on, target.as_ref());
-    let questions = answers(run, &findings, &judged, &limiters);
-    let shares = headroom::of_run(run, &judged);
-    Judgement { findings, judged, verdict, because, exit_code, limiters, shares, target, questions }
+    let (mut verdict, mut because) = judge_run(run, &judged, &findings);
+    if matches!(verdict, RunVerdict::Verified | RunVerdict::Qualified)
+        && let Some(open) = first_open(measurements, &verdicts)
+    {
+        (verdict, because) = (RunVerdict::Inconclusive, open);
+    }
+    let concluded = concluded(run, findings, judged, limiters, (verdict, because));
+    Judgement { measurements: verdicts, together: together(measurements), ..concluded }
+}
+
+/// Returns what the first measurement leaves open that has figures, or should have some: a benchmark that failed and
+/// printed none states nothing.
+fn first_open(measurements: &[Run<'_>], verdicts: &[(RunVerdict, String)]) -> Option<String> {
+    measurements.iter().zip(verdicts).find_map(|(measurement, (verdict, because))| {
+        let Measurement { number, tool, .. } = measurement.part?.measurement;
+        let is_open = match verdict {
+            RunVerdict::Inconclusive => !measurement.part?.is_about_no_storage,
+            RunVerdict::Failed => !measurement.parsed.claims.is_empty(),
+            RunVerdict::Verified | RunVerdict::Qualified | RunVerdict::Discrepancy => false,
+        };
+        is_open.then(|| format!("measurement {number} ({tool}): {because}"))
+    })
 }
 
 /// Adds the findings of a measurement to those before it. What several say of the whole run is said once: `about_run`
@@ -251,6 +313,15 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
     }
 }
 
+/// Returns the verdict that follows from the end of a measurement, with the reason.
+fn judge_end(measurement: &Measurement) -> Option<(RunVerdict, String)> {
+    match measurement.end() {
+        (_, Some(signal)) => Some((RunVerdict::Failed, format!("it was ended by signal {signal}"))),
+        (Some(code), None) if code != 0 => Some((RunVerdict::Failed, format!("it ended with exit code {code}"))),
+        _ => None,
+    }
+}
+
 /// Returns the run's verdict, from the strongest reason down.
 ///
 /// A failing finding makes a discrepancy unless its effect is that the evidence does not suffice (others at the device,
@@ -258,8 +329,15 @@ fn judge_child(child: &ChildEnd) -> Option<(RunVerdict, String)> {
 /// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
-    // What was watched goes on, or ended as it would have.
-    if run.manifest.watch.is_none()
+    if let Some(PartOfRun { measurement, missing, .. }) = run.part {
+        if let Some(failed) = judge_end(measurement) {
+            return failed;
+        }
+        if let (true, Some(why)) = (judged.is_empty(), missing.first()) {
+            return (RunVerdict::Inconclusive, why.clone());
+        }
+    } else if run.manifest.watch.is_none()
+        // What was watched goes on, or ended as it would have.
         && let Some(ended) = judge_child(&run.manifest.child)
     {
         return ended;

@@ -37,6 +37,7 @@ impl Stored {
             advisor: activebench_tools::advisor_of(&self.parsed.tool),
             // Tests change the facts between two judgements: each has its own figures.
             index: Box::leak(Box::default()),
+            part: None,
         }
     }
 

@@ -152,6 +152,7 @@ fn no_detector_fires_or_panics_on_an_empty_run() {
         thresholds: &thresholds,
         advisor: &NoAdvisor,
         index: &RunIndex::default(),
+        part: None,
     };
     for detector in DETECTORS {
         let findings = detector.judge(&run);

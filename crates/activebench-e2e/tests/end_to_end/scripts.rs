@@ -96,3 +96,115 @@ fn the_only_measurement_of_a_script_is_judged_when_its_output_was_caught() {
     assert!(claims.iter().any(|claim| claim["verdict"] == "misleading"), "{}", run.story());
     assert_eq!(run.exit_code(), Some(1), "{}", run.story());
 }
+
+/// A script of eight runs with a summary. `summary` are the programs of awk for the write rate of the first run and for
+/// the three repeated ones, `last` is the last run, beside another one.
+fn eight(summary: [&str; 2], last: &str) -> String {
+    let bw = r#"bw() { awk '/"'$1'" : /{f=1} /"bw_bytes"/&&f{gsub(",","");print $3; exit}'; }"#;
+    let json = "--output-format=json";
+    let repeated = format!("{HONEST} --filename=rep {json} >rep$i.json");
+    let lines = [
+        bw.to_owned(),
+        format!("A=$({HONEST} --filename=a {json})"),
+        format!("fio --name=back --rw=read --bs=256k --size=64m --direct=1 --filename=a {json} | tee r.json >/dev/null"),
+        format!("fio --name=job --rw=randread --bs=16k --size=16m --direct=1 --filename=a {json} --output=rr.json"),
+        format!("for i in 1 2 3; do {repeated}; bw write <rep$i.json >>reps; done"),
+        format!("{HONEST} --filename=b1 {json} >b1.json &"),
+        format!("{last} --filename=b2 {json} >b2.json &"),
+        "wait".to_owned(),
+        "W=$(echo \"$A\" | bw write); R=$(bw read <r.json); RR=$(bw read <rr.json)".to_owned(),
+        format!("awk -v w=$W 'BEGIN{{printf \"first sequential write: %.1f MB/s\\n\", {}}}'", summary[0]),
+        "awk -v r=$R -v rr=$RR 'BEGIN{printf \"read back: %.1f MB/s\\nrandom read: %.2f MiB/s\\n\", r/1e6, rr/1048576}'"
+            .to_owned(),
+        format!("awk '{}' reps", summary[1]),
+    ];
+    lines.join("\n")
+}
+
+/// The numbers that a script printed itself: as printed, how each follows from figures, and its fault.
+fn numbers(run: &Verified) -> Vec<(String, String, Option<String>)> {
+    let figures = run.report["script_figures"].as_array().expect("numbers");
+    let number = |figure: &serde_json::Value| {
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let words = figure["text"].as_str().unwrap_or("").split(':').next().unwrap_or("").to_owned();
+        (words, text(&figure["origin"]["derivation"]).unwrap_or_default(), text(&figure["fault"]))
+    };
+    figures.iter().map(number).collect()
+}
+
+/// The detectors that accuse something.
+fn failing(run: &Verified) -> std::collections::BTreeSet<String> {
+    let findings = run.report["findings"].as_array().expect("findings");
+    let fails = findings.iter().filter(|finding| finding["severity"] == "fail");
+    fails.filter_map(|finding| finding["code"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn three_lies_of_a_script_of_eight_runs_are_found_and_nothing_else() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh", "awk");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    // MiB called MB, the best called the mean, and a run without a sync.
+    let best = r#"{if($1>m)m=$1} END{printf "write, mean of 3 runs: %.1f MB/s\n", m/1e6}"#;
+    let run = script(&volume, &eight(["w/1048576", best], LIE));
+    run.assert_nothing_lost();
+    let measurements = run.report["measurements"].as_array().expect("measurements");
+    assert_eq!(measurements.len(), 8, "{}", run.story());
+    let beside: Vec<bool> = measurements.iter().map(|one| one["verdict"] == "discrepancy").collect();
+    assert_eq!(beside.iter().filter(|lies| **lies).count(), 1, "{}", run.story());
+    for measurement in measurements {
+        let lies = !measurement["command"].as_array().expect("words").iter().any(|word| word == "--direct=1");
+        let verdict = measurement["verdict"].as_str().expect("a verdict");
+        assert_eq!(lies, verdict == "discrepancy", "{measurement}");
+        assert!(lies || ["verified", "qualified"].contains(&verdict), "{measurement}");
+        let advised = measurement["advice"]["command"].as_array();
+        assert!(
+            !lies || advised.is_some_and(|words| words.iter().any(|word| word == "--end_fsync=1")),
+            "{measurement}"
+        );
+    }
+    let found = numbers(&run);
+    let [first, back, random, mean] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((first.1.as_str(), first.2.as_deref()), ("equal", Some("other-prefix")), "{found:?}");
+    assert_eq!((back.1.as_str(), back.2.as_deref()), ("equal", None), "{found:?}");
+    assert_eq!((random.1.as_str(), random.2.as_deref()), ("equal", None), "{found:?}");
+    assert_eq!((mean.1.as_str(), mean.2.as_deref()), ("equal", Some("other-summary")), "{found:?}");
+    assert_eq!(failing(&run).into_iter().collect::<Vec<_>>(), ["AB114", "AB301"], "{}", run.story());
+    assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
+}
+
+#[test]
+fn the_honest_twin_of_a_script_of_eight_runs_is_not_accused() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh", "awk");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    let mean = r#"{s+=$1} END{printf "write, mean of 3 runs: %.1f MB/s\n", s/NR/1e6}"#;
+    let run = script(&volume, &eight(["w/1e6", mean], HONEST));
+    run.assert_nothing_lost();
+    let found = numbers(&run);
+    let derivations: Vec<&str> = found.iter().map(|(_, derivation, _)| derivation.as_str()).collect();
+    assert_eq!(derivations, ["equal", "equal", "equal", "mean"], "{found:?}");
+    assert!(found.iter().all(|(_, _, fault)| fault.is_none()), "{found:?}");
+    assert!(failing(&run).is_empty(), "{}", run.story());
+    assert_eq!(verdicts(&run, 8), ["confirmed"; 8], "{}", run.story());
+    // The last two shared the device, and say so.
+    let shared = |number: usize| run.report["measurements"][number - 1]["shared"][0]["numbers"].clone();
+    assert_eq!((shared(1), shared(7), shared(8)), (serde_json::Value::Null, [7, 8].into(), [7, 8].into()));
+}
+
+#[test]
+fn a_measurement_whose_figures_are_gone_leaves_the_others_as_they_are() {
+    needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    // The second one writes over the results of the first one; the folder is not that of the command.
+    let json = "--output-format=json --output=o.json";
+    let text = format!(
+        "mkdir sub; cd sub\n{HONEST} --filename=a {json}\n{HONEST} --filename=b {json}\n{LIE} --filename=c\n\
+         fio --name=none --ioengine=none-such --size=1m || true"
+    );
+    let run = script(&volume, &text);
+    let verdict = |number: usize| run.report["measurements"][number - 1]["verdict"].as_str().expect("a verdict");
+    assert_eq!(verdict(1), "inconclusive", "{}", run.story());
+    assert_eq!(verdicts(&run, 3), ["no claim", "confirmed", "misleading"], "{}", run.story());
+    assert_eq!((verdict(3), verdict(4)), ("discrepancy", "failed"), "{}", run.story());
+    assert!(!failing(&run).contains("AB902"), "{}", run.story());
+    assert_eq!(run.exit_code(), Some(1), "{}", run.story());
+}

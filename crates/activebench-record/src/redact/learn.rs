@@ -136,6 +136,10 @@ impl Redactor {
     fn learn_manifest(&mut self, manifest: &Manifest) {
         self.learn_command(&manifest.command.argv);
         self.learn_path(manifest.command.cwd.as_bytes());
+        for measurement in &manifest.measurements {
+            self.learn_command(&measurement.command.argv);
+            self.learn_path(measurement.command.cwd.as_bytes());
+        }
         if let Some(host) = &manifest.host.hostname {
             self.learn(host.as_bytes(), Kind::Host);
         }

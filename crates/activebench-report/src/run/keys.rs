@@ -105,7 +105,7 @@ impl<'run> Unmatched<'run> {
 }
 
 #[derive(Serialize)]
-struct AdviceEntry<'run> {
+pub(super) struct AdviceEntry<'run> {
     command: &'run [String],
     answers: &'run str,
     seconds: Option<f64>,
@@ -114,7 +114,7 @@ struct AdviceEntry<'run> {
 }
 
 impl<'run> AdviceEntry<'run> {
-    fn of(advised: &'run Advised) -> Self {
+    pub(super) fn of(advised: &'run Advised) -> Self {
         let Advised { argv, answers, seconds, applied, left } = advised;
         Self { command: argv, answers, seconds: *seconds, applied, left }
     }

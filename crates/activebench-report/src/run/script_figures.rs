@@ -7,11 +7,17 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::ClaimVerdict;
 use serde::Serialize;
 
+use crate::document::{Block, Section, Table};
 use crate::escape;
+use crate::page::{Set, Tone};
 use crate::wording::count;
 
 /// Most numbers that the notice lists.
 const MOST_LISTED: usize = 6;
+/// Most numbers with a line each.
+const ROWS: usize = 100;
+/// Longest line of a script that is quoted, in characters.
+const TEXT_SHOWN: usize = 60;
 
 /// A number of a script in `report.json`.
 #[derive(Serialize)]
@@ -64,7 +70,10 @@ pub(crate) fn notice(run: &JudgedRun) -> Option<String> {
     if figures.is_empty() {
         return None;
     }
-    let described = figures.iter().take(MOST_LISTED).map(|figure| describe(run, figure));
+    // What is wrong comes first, then what is not traced.
+    let mut ordered: Vec<&ScriptFigure> = figures.iter().collect();
+    ordered.sort_by_key(|figure| (figure.fault.is_none(), figure.origin.is_some()));
+    let described = ordered.into_iter().take(MOST_LISTED).map(|figure| describe(run, figure));
     let mut described: Vec<String> = described.collect();
     if figures.len() > MOST_LISTED {
         described.push(format!("and {} more in report.json", figures.len() - MOST_LISTED));
@@ -72,21 +81,70 @@ pub(crate) fn notice(run: &JudgedRun) -> Option<String> {
     Some(format!("The script prints {} itself: {}.", count(figures.len(), "number"), described.join("; ")))
 }
 
-fn describe(run: &JudgedRun, figure: &ScriptFigure) -> String {
-    let printed = escape::clipped(&format!("{} {}", figure.printed.text, figure.printed.unit), 40);
-    let Some(origin) = &figure.origin else {
-        return format!("{printed} (line {}) comes from no figure of the run", figure.source.line);
+/// A line for each number. `None` where the script printed none of its own.
+pub(crate) fn section(run: &JudgedRun) -> Option<Section> {
+    let figures = &run.parsed.script_figures;
+    if figures.is_empty() {
+        return None;
+    }
+    let row = |figure: &ScriptFigure| {
+        let verdict = match (&figure.origin, figure.fault) {
+            (None, _) => "not traced",
+            (Some(_), Some(_)) => "differs",
+            (Some(_), None) => verdict(run, figure).map_or("not judged", |verdict| verdict.words()),
+        };
+        let from = figure.origin.as_ref().map_or_else(
+            || "no figure of the run".to_owned(),
+            |origin| format!("{}: {}", from(run, origin), origin.value),
+        );
+        vec![
+            format!("{} line {}", figure.source.stream, figure.source.line),
+            verdict.to_owned(),
+            printed(figure),
+            from,
+            escape::clipped(figure.source.text.trim(), TEXT_SHOWN),
+        ]
     };
+    let mut rows: Vec<Vec<String>> = figures.iter().take(ROWS).map(row).collect();
+    rows.sort_by_key(|row| row[1] != "differs");
+    let heads = ["where", "verdict", "as printed", "comes from", "its line"];
+    let sets = [Set::Left, Set::Whole, Set::Close, Set::Left, Set::Left];
+    let mut table = Table::new("Numbers of the script", &heads, &sets, rows);
+    table.tone = |word| match word {
+        "confirmed" => Tone::Good,
+        "differs" | "misleading" | "refuted" => Tone::Bad,
+        _ => Tone::Doubtful,
+    };
+    let mut blocks = vec![Block::Table(table)];
+    if figures.len() > ROWS {
+        blocks.push(Block::Paragraph(format!("{} more are in report.json.", figures.len() - ROWS)));
+    }
+    Some(Section::new("Numbers of the script", "numbers", blocks))
+}
+
+fn printed(figure: &ScriptFigure) -> String {
+    escape::clipped(&format!("{} {}", figure.printed.text, figure.printed.unit), 40)
+}
+
+/// What a number comes from, in a few words.
+fn from(run: &JudgedRun, origin: &Origin) -> String {
     let name = |id: &String| {
         let claim = run.parsed.claims.iter().find(|claim| claim.id == *id)?;
         let phase = run.phases.iter().find(|phase| phase.id == claim.phase);
         Some(phase.map_or(claim.phase.as_str(), |phase| phase.name.as_str()))
     };
-    let what = match (origin.derivation, origin.claims.first().and_then(name)) {
+    match (origin.derivation, origin.claims.first().and_then(name)) {
         (Derivation::Equal, Some(name)) => name.to_owned(),
         (derivation, _) => format!("{} of {} figures", derivation.as_str(), origin.claims.len()),
+    }
+}
+
+fn describe(run: &JudgedRun, figure: &ScriptFigure) -> String {
+    let printed = printed(figure);
+    let Some(origin) = &figure.origin else {
+        return format!("{printed} (line {}) comes from no figure of the run", figure.source.line);
     };
     let verdict = verdict(run, figure).map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
     let differs = if figure.fault.is_some() { ", but says something else" } else { "" };
-    format!("{printed} (line {}) is {what}{verdict}{differs}", figure.source.line)
+    format!("{printed} (line {}) is {}{verdict}{differs}", figure.source.line, from(run, origin))
 }

@@ -76,6 +76,8 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
         timelines: Vec::new(),
         target: None,
         advised: Err("Nothing is to be corrected.".into()),
+        measurements: Vec::new(),
+        together: Vec::new(),
         questions: questions(),
         detectors: vec![
             detector("AB201", "page-cache-served-reads", &[]),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use activebench_model::bound::{Bound, Share, ShareOf, Shares};
 use activebench_model::call::DeviceNumber;
-use activebench_model::claim::{Metric, Parsed, Printed, Subject};
+use activebench_model::claim::{Metric, Parsed, Printed, SourceLine, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{BlindPath, OtherTracer, PayloadSampling, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::RecordClass;
@@ -16,9 +16,12 @@ use activebench_model::fact::{Completeness, Fact, FactName, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::hook::Hook;
 use activebench_model::limiter::{Figure, Limiter, LimiterKind};
+use activebench_model::measurement::Measurement;
 use activebench_model::preparation::{Preconditioning, Preparation, Purge};
-use activebench_model::report::{Answer, ChangedThreshold, JudgedRun};
+use activebench_model::remedy::{Advised, Applied};
+use activebench_model::report::{Answer, ChangedThreshold, JudgedMeasurement, JudgedRun, Together};
 use activebench_model::run::{ChildEnd, FailOn, StopReason, ThresholdFile};
+use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{JudgedClaim, RunVerdict};
 
@@ -46,6 +49,7 @@ pub(crate) fn all() -> Vec<(&'static str, JudgedRun)> {
         ("qualified", qualified()),
         ("inconclusive", inconclusive()),
         ("no_claims", no_claims()),
+        ("script", script()),
     ]
 }
 
@@ -366,6 +370,28 @@ fn share(claim: &str, figure: ShareOf, value: f64, part: &str, bound: f64) -> Sh
 /// `text` in every field that somebody else chooses.
 pub(crate) fn hostile(text: &str) -> JudgedRun {
     let mut run = misleading();
+    let script = script();
+    run.manifest.measurements = script.manifest.measurements;
+    run.measurements = script.measurements;
+    run.together = script.together;
+    run.parsed.script_figures = script.parsed.script_figures;
+    for measurement in &mut run.manifest.measurements {
+        measurement.tool = text.into();
+        measurement.command = CommandLine { argv: vec![text.into()], cwd: text.into() };
+    }
+    for judged in &mut run.measurements {
+        judged.because = text.into();
+        if let Ok(advised) = &mut judged.advised {
+            advised.argv.push(text.into());
+        }
+    }
+    run.together.iter_mut().for_each(|together| together.device = text.into());
+    for figure in &mut run.parsed.script_figures {
+        figure.printed.text.push_str(text);
+        figure.printed.unit.push_str(text);
+        figure.source.text.push_str(text);
+        figure.source.stream.push_str(text);
+    }
     let put = |field: &mut String| field.push_str(text);
     run.directory = text.into();
     run.manifest.activebench = text.into();
@@ -477,6 +503,80 @@ pub(crate) fn hostile(text: &str) -> JudgedRun {
         page.name = text.into();
     }
     run.questions = BTreeMap::from([(text.into(), Answer { answer: text.into(), evidence: vec![text.into()] })]);
+    run
+}
+
+/// `./bench.sh`: three measurements, of which two ran at the same time and one failed, and two numbers of the script.
+pub(crate) fn script() -> JudgedRun {
+    let mut run = base(&["./bench.sh"]);
+    run.parsed.tool = "iozone".into();
+    let rate = 400_000;
+    let advised = Advised {
+        argv: vec!["iozone".into(), "-i0".into(), "-e".into(), "-f".into(), "b".into()],
+        answers: "sequential write, fsync included".into(),
+        seconds: Some(10.0),
+        applied: vec![Applied { codes: vec!["AB302".into()], change: "added `-e`".into() }],
+        left: Vec::new(),
+    };
+    let judged = |number, verdict, because: &str, advised| JudgedMeasurement {
+        number,
+        verdict,
+        because: because.into(),
+        advised,
+    };
+    let nothing = || Err("Nothing is to be corrected.".to_owned());
+    run.measurements = vec![
+        judged(1, RunVerdict::Verified, "1 of 1 figures are confirmed", nothing()),
+        judged(2, RunVerdict::Discrepancy, "1 of 1 figures are misleading", Ok(advised)),
+        judged(3, RunVerdict::Failed, "it ended with exit code 1", Err("The benchmark failed.".into())),
+    ];
+    run.together = vec![Together {
+        numbers: vec![1, 2],
+        device: "vda".into(),
+        rate: Some(Quantity::bytes_per_sec(600.0 * 1024.0 * 1024.0)),
+    }];
+    for (number, file) in [(1, "a"), (2, "b"), (3, "c")] {
+        run.manifest.measurements.push(Measurement {
+            number,
+            tool: "iozone".into(),
+            command: CommandLine {
+                argv: ["iozone", "-i0", "-f", file].map(str::to_owned).to_vec(),
+                cwd: "/mnt".into(),
+            },
+            tgid: 100 + number,
+            started_ns: 1_000_000_000 * u64::from(number.min(2)),
+            ended_ns: Some(2_500_000_000 + 1_000_000_000 * u64::from(number / 3)),
+            exit_status: Some(if number == 3 { 256 } else { 0 }),
+            tgids: vec![100 + number],
+            missing_output_bytes: 0,
+        });
+        if number < 3 {
+            let (id, phase) = (format!("{number}-c1"), format!("{number}-write"));
+            run.phases.push(write_phase(&phase, &format!("write ({number})"), 0));
+            run.parsed.claims.push(claim(&id, &phase, rate));
+            run.judged.push(match number {
+                1 => confirmed(&id, rate as f64),
+                _ => cached_write(&id, rate as f64, 90_000.0, "until the end of the fsync"),
+            });
+        }
+    }
+    run.findings.push(sync_outside("2-write", "2-c1", "the fsync ended 1.20 s after the clock had stopped"));
+    let number = |line, text: &str, origin, fault| ScriptFigure {
+        printed: Printed { text: text.into(), unit: "MB/s".into() },
+        value: Quantity::bytes_per_sec(390.625e6),
+        source: SourceLine { stream: "stdout".into(), line, text: format!("first write: {text} MB/s") },
+        origin,
+        fault,
+    };
+    let origin = Origin {
+        derivation: Derivation::Equal,
+        claims: vec!["1-c1".into()],
+        value: Quantity::bytes_per_sec(rate as f64 * 1024.0),
+    };
+    run.parsed.script_figures =
+        vec![number(4, "117.3", None, None), number(5, "390.625", Some(origin), Some(Fault::OtherPrefix))];
+    run.verdict = RunVerdict::Discrepancy;
+    run.exit_code = 1;
     run
 }
 

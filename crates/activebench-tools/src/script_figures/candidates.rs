@@ -9,7 +9,7 @@ use activebench_model::script_figure::{Derivation, Origin};
 use activebench_model::units::{Quantity, Unit};
 
 use super::Measured;
-use crate::printed_numbers::{Order, Reading, direction_of, order_of, words};
+use crate::printed_numbers::{Order, Reading, direction_of, number_of, order_of, words};
 
 /// Most figures that are taken together: a script adds up a few.
 const MOST_TOGETHER: usize = 64;
@@ -30,6 +30,8 @@ pub(super) struct Candidate {
     pub(super) direction: Option<Direction>,
     /// Order of the offsets of all of them; `None` where they differ or it is not known.
     pub(super) order: Option<Order>,
+    /// Block size of all of them; `None` where they differ or it is not known.
+    pub(super) block_bytes: Option<u64>,
     /// Number of the measurement of all of them; `None` where they differ.
     pub(super) measurement: Option<u32>,
 }
@@ -96,13 +98,13 @@ impl<'a> Candidates<'a> {
             add(Together::Direction(phase.direction));
             add(Together::Pass(own.pass().to_owned()));
             add(Together::Measurement(own.measurement));
-            let command = measurements.iter().find(|one| Some(one.number) == own.measurement).map(|one| {
-                let argv = one.command.argv.iter();
-                argv.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect()).collect()
-            });
+            let command = measurements
+                .iter()
+                .find(|one| Some(one.number) == own.measurement)
+                .map(|one| one.command.argv.iter().map(|word| without_numbers_of_names(word)).collect());
             let key = Repeat {
                 metric: claim.metric,
-                pass: own.pass().to_owned(),
+                pass: without_digits(own.pass()),
                 block_bytes: phase.block_bytes,
                 command: command.unwrap_or_default(),
             };
@@ -118,6 +120,10 @@ impl<'a> Candidates<'a> {
         Self { all, claims, repeats, words: words_of(&described) }
     }
 
+    pub(super) fn all(&self) -> &[Candidate] {
+        &self.all
+    }
+
     pub(super) fn of_unit(&self, unit: Unit) -> impl Iterator<Item = &Candidate> {
         self.all.iter().filter(move |candidate| candidate.unit == unit)
     }
@@ -131,18 +137,52 @@ impl<'a> Candidates<'a> {
         Some(Repeats { claims, lines })
     }
 
-    /// Returns `true` if a figure is the best of several runs of one command, and not the last of them.
-    pub(super) fn is_best_of_several(&self, candidate: &Candidate) -> bool {
-        let [place] = candidate.places[..] else { return false };
+    /// Returns the runs of one command if a figure is the best of them; at least `least`.
+    pub(super) fn best_of(&self, candidate: &Candidate, least: usize) -> Option<Best> {
+        let [place] = candidate.places[..] else { return None };
         let claim = &self.claims[place];
-        let Some(places) = self.repeats.iter().find(|places| places.contains(&place)) else { return false };
+        let places =
+            self.repeats.iter().find(|places| places.contains(&place)).filter(|places| places.len() >= least)?;
         let less_is_better = claim.metric.more_is_worse() == Some(true);
         let is_rate = claim.metric.is_rate(true) || claim.metric.is_latency();
-        let is_worse = |other: &usize| {
+        // Figures of short runs are often equal: their clock has a millisecond.
+        let by = |other: &usize| {
             let apart = self.claims[*other].value.value - claim.value.value;
-            *other == place || (if less_is_better { apart > 0.0 } else { apart < 0.0 })
+            if less_is_better { -apart } else { apart }
         };
-        is_rate && places.len() > 2 && places.last() != Some(&place) && places.iter().all(is_worse)
+        let is_best = places.iter().all(|other| by(other) <= 0.0) && places.iter().any(|other| by(other) < 0.0);
+        let best = Best { is_last: places.last().is_some_and(|last| by(last) == 0.0), of: places.len() };
+        (is_rate && is_best).then_some(best)
+    }
+}
+
+/// A figure that is the best of several runs of one command.
+pub(super) struct Best {
+    /// It is that of the last of them, which a script's variable holds in the end.
+    pub(super) is_last: bool,
+    /// How many they are.
+    pub(super) of: usize,
+}
+
+/// Returns half a step of a claim's printed digits: a script copies these, whatever the tool's clock resolves.
+fn half_step(claim: &Claim) -> f64 {
+    match number_of(&claim.printed.text) {
+        Some((printed, step)) if printed > 0.0 => (claim.value.value / printed * step / 2.0).abs(),
+        _ => claim.resolution,
+    }
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Returns a word of a command line without the numbers of file and job names. Numbers that are an option's value stay:
+/// with another one it is another load.
+fn without_numbers_of_names(word: &str) -> String {
+    let (option, value) = word.split_once('=').map_or(("", word), |(option, value)| (option, value));
+    match value.starts_with(|c: char| c.is_ascii_digit()) {
+        true => word.to_owned(),
+        false => format!("{option}={}", without_digits(value)),
     }
 }
 
@@ -158,6 +198,10 @@ impl Described<'_> {
         let id = self.phase.map_or("", |phase| phase.id.as_str());
         let own = self.measurement.and_then(|number| id.strip_prefix(&format!("{number}-")));
         own.unwrap_or(id)
+    }
+
+    fn block_bytes(&self) -> Option<u64> {
+        self.phase?.block_bytes
     }
 
     fn order(&self) -> Option<Order> {
@@ -200,10 +244,11 @@ fn single(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Candid
         places: vec![place],
         ids: vec![claim.id.clone()],
         value: claim.value.value,
-        resolution: claim.resolution,
+        resolution: half_step(claim),
         unit: claim.value.unit,
         direction: described[place].phase.map(|phase| phase.direction),
         order: described[place].order(),
+        block_bytes: described[place].block_bytes(),
         measurement: described[place].measurement,
     }
 }
@@ -214,7 +259,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
     values.sort_by(f64::total_cmp);
     let count = values.len() as f64;
     let sum: f64 = values.iter().sum();
-    let steps: f64 = places.iter().map(|place| claims[*place].resolution).sum();
+    let steps: f64 = places.iter().map(|place| half_step(&claims[*place])).sum();
     let same = |first: Option<Direction>| {
         places
             .iter()
@@ -224,6 +269,8 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
     };
     let first = &described[places[0]];
     let order = first.order().filter(|order| places.iter().all(|place| described[*place].order() == Some(*order)));
+    let block_bytes =
+        first.block_bytes().filter(|bytes| places.iter().all(|place| described[*place].block_bytes() == Some(*bytes)));
     let measurement =
         first.measurement.filter(|_| places.iter().all(|place| described[*place].measurement == first.measurement));
     let candidate = |derivation: Derivation, value: f64, resolution: f64| Candidate {
@@ -235,6 +282,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
         unit: claims[places[0]].value.unit,
         direction: same(first.phase.map(|phase| phase.direction)),
         order,
+        block_bytes,
         measurement,
     };
     let mut computed = vec![candidate(Derivation::Mean, sum / count, steps / count)];

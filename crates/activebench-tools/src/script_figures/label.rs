@@ -15,8 +15,12 @@ pub(super) struct Label {
     direction: Option<Direction>,
     order: Option<Order>,
     derivation: Option<Derivation>,
+    /// The only block size that it names, in bytes.
+    block_bytes: Option<u64>,
     /// It speaks of a best, a peak or a limit.
     names_best: bool,
+    /// It speaks of runs: `mean of 3 runs`.
+    names_runs: bool,
     /// Its words, in lower case.
     words: BTreeSet<String>,
 }
@@ -54,7 +58,9 @@ impl Label {
             has(&["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"]);
         // A text that names both directions names none.
         let direction = direction_of(text).filter(|_| !names_both(&words));
-        (Self { direction, order: order_of(text), derivation, names_best, words }, end)
+        let names_runs = has(&["runs", "repeats", "repetitions", "iterations", "rounds", "trials", "of"]);
+        let block_bytes = only_block_size(text);
+        (Self { direction, order: order_of(text), derivation, block_bytes, names_best, names_runs, words }, end)
     }
 
     /// Returns how far a candidate is from what the words say: 0 when they name it.
@@ -69,9 +75,40 @@ impl Label {
         apart + other_kind
     }
 
+    /// Returns `true` if the words name how this one is computed.
+    pub(super) fn names_derivation_of(&self, candidate: &Candidate) -> bool {
+        self.derivation == Some(candidate.derivation)
+    }
+
     /// Returns `true` if the words name no other direction and no other order.
     pub(super) fn admits(&self, candidate: &Candidate) -> bool {
         self.admits_direction(candidate) && self.admits_order(candidate)
+    }
+
+    /// Returns `true` if the words name something else than this one.
+    pub(super) fn contradicts(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        // The largest of several is one of them: it explains a number only where the words speak of it.
+        let is_one_of_them =
+            matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest | Derivation::Median);
+        !self.admits(candidate)
+            || self.names_another(candidate, candidates)
+            || self.names_other_blocks(candidate, candidates)
+            || is_one_of_them && !self.names_derivation_of(candidate)
+    }
+
+    /// Returns `true` if there is a figure of a whole pass that the words do name.
+    pub(super) fn names_some(&self, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> bool {
+        of_unit.iter().any(|candidate| {
+            candidate.derivation == Derivation::Equal
+                && candidate.is_rate(candidates)
+                && !self.contradicts(candidate, candidates)
+        })
+    }
+
+    /// Returns `true` if the words name the blocks of another pass.
+    fn names_other_blocks(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        let (Some(named), Some(own)) = (self.block_bytes, candidate.block_bytes) else { return false };
+        named != own && candidates.all().iter().any(|other| other.block_bytes == Some(named))
     }
 
     fn admits_direction(&self, candidate: &Candidate) -> bool {
@@ -90,24 +127,8 @@ impl Label {
         self.direction.filter(|direction| matches!(direction, Direction::Read | Direction::Write))
     }
 
-    /// Returns what the words conceal, if each of the candidates that agree with the number contradicts them.
-    pub(super) fn contradicted_by(&self, honest: &[&Candidate], candidates: &Candidates<'_>) -> Option<Fault> {
-        let is_other_pass =
-            |candidate: &&Candidate| !self.admits(candidate) || self.names_another(candidate, candidates);
-        // The largest of several is one of them: it explains a number only where the words speak of it.
-        let is_extreme = |candidate: &&&Candidate| {
-            matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest)
-                && self.derivation != Some(candidate.derivation)
-        };
-        if honest.iter().filter(|candidate| !is_extreme(candidate)).all(is_other_pass) {
-            // There is a figure that the words do name.
-            let unit = honest.first()?.origin().value.unit;
-            let is_named = |candidate: &&Candidate| {
-                candidate.derivation == Derivation::Equal && !is_other_pass(candidate) && candidate.is_rate(candidates)
-            };
-            let of_kind = candidates.of_unit(unit).any(|candidate| is_named(&candidate));
-            return of_kind.then_some(Fault::OtherPass);
-        }
+    /// Returns what the words conceal of a number that each of these explains.
+    pub(super) fn concealed(&self, honest: &[&Candidate], candidates: &Candidates<'_>) -> Option<Fault> {
         let adds_both =
             |candidate: &&Candidate| candidate.derivation == Derivation::Sum && candidate.direction.is_none();
         if honest.iter().all(adds_both) {
@@ -115,21 +136,53 @@ impl Label {
             let is_silent = !says_so && !names_both(&self.words) || self.one_way().is_some();
             return is_silent.then_some(Fault::AddedDirections);
         }
-        let is_single = |candidate: &&Candidate| {
-            matches!(candidate.derivation, Derivation::Equal | Derivation::Largest | Derivation::Smallest)
-        };
-        let mut best = honest.iter().filter(|candidate| candidate.derivation == Derivation::Equal);
-        let is_best = honest.iter().all(is_single) && best.next().is_some_and(|one| candidates.is_best_of_several(one));
-        (is_best && !self.names_best && self.derivation.is_none()).then_some(Fault::BestOfSeveral)
+        if self.names_best || !honest.iter().all(|candidate| candidate.derivation == Derivation::Equal) {
+            return None;
+        }
+        let names_it = |candidate: &&&Candidate| self.named(candidates) == candidate.measurement;
+        if honest.iter().any(|candidate| self.named(candidates).is_some() && names_it(&candidate)) {
+            return None;
+        }
+        match self.derivation {
+            None => {
+                let best = candidates.best_of(honest.first()?, 3)?;
+                (!best.is_last).then_some(Fault::BestOfSeveral)
+            }
+            Some(Derivation::Mean | Derivation::Median) => {
+                let best = candidates.best_of(honest.first()?, 2)?;
+                // fio calls the rate of one run an average, too.
+                (self.names_runs || best.of > 2 && !best.is_last).then_some(Fault::OtherSummary)
+            }
+            Some(_) => None,
+        }
     }
 
     /// Returns `true` if the words name the pass of one other measurement.
     fn names_another(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        self.named(candidates).is_some_and(|only| candidate.measurement.is_some_and(|number| number != only))
+    }
+
+    /// Returns the only measurement that the words name by its pass.
+    fn named(&self, candidates: &Candidates<'_>) -> Option<u32> {
         let named: BTreeSet<u32> = self.words.iter().filter_map(|word| candidates.words.get(word)).copied().collect();
         let mut named = named.into_iter();
-        let (Some(only), None) = (named.next(), named.next()) else { return false };
-        candidate.measurement.is_some_and(|number| number != only)
+        named.next().filter(|_| named.next().is_none())
     }
+}
+
+/// Returns the block size that a text names, if it names one: `4k`, `128KiB`, `1M`.
+fn only_block_size(text: &str) -> Option<u64> {
+    let size = |word: &str| {
+        let (number, unit) = word.split_at(word.find(|c: char| !c.is_ascii_digit())?);
+        let shift = match unit.to_ascii_lowercase().as_str() {
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_shl(shift)
+    };
+    let mut sizes = text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(size);
+    sizes.next().filter(|_| sizes.next().is_none())
 }
 
 /// Returns `true` if words name reads as well as writes.
