@@ -9,6 +9,7 @@ mod adapter;
 pub mod bonnie;
 pub mod dd;
 pub mod execution;
+pub mod f3;
 pub mod fio;
 pub mod fs_mark;
 mod getopt;
