@@ -21,6 +21,7 @@ mod named_files;
 pub mod orion;
 mod pasted;
 pub mod pg_test_fsync;
+pub mod postmark;
 mod printed;
 pub mod printed_numbers;
 mod program;

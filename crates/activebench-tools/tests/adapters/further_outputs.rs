@@ -20,6 +20,7 @@ const TOOLS: &[(&str, &str, usize)] = &[
     ("stress-ng", "stress-ng --hdd 1 --metrics", 1),
     ("f3write", "f3write fs", 1),
     ("f3read", "f3read fs", 1),
+    ("postmark", "postmark x.pm", 5),
     ("hdparm", "hdparm -tT /dev/sda /dev/sdb", 4),
 ];
 
