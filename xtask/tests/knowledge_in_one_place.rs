@@ -87,7 +87,7 @@ fn detectors_are_named_by_their_own_files_alone() {
 const ABOVE_THE_SEAM: [&str; 4] = ["activebench-host", "activebench-probe", "activebench-runner", "activebench-ebpf"];
 
 /// Sources that open files by a path, each with what they open.
-const OPENERS: [(&str, &str); 31] = [
+const OPENERS: [(&str, &str); 32] = [
     ("activebench-record/src/folder.rs", "the files of run directories: the one place"),
     ("activebench-bundle/src/reader.rs", "a bundle that the user named, and new files in our own folder"),
     ("activebench-engine/src/acceptance.rs", "the acceptance file that the user named"),
@@ -106,6 +106,7 @@ const OPENERS: [(&str, &str); 31] = [
     ("activebench-engine/src/replication/scratch.rs", "files of ours on the target"),
     ("activebench-engine/src/thresholds.rs", "the thresholds that the user named"),
     ("activebench-engine/src/tool_files.rs", "files of the tool that ran"),
+    ("activebench-engine/src/watched_processes.rs", "processes under /proc"),
     ("activebench-fixtures/src/host_tree.rs", "fixtures"),
     ("activebench-fixtures/src/tool_case.rs", "fixtures"),
     ("activebench/src/commands/accept.rs", "the template that the user named"),

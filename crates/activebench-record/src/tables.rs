@@ -117,7 +117,7 @@ table! {
         cached_bytes => "bytes", "Bytes that the call brought into the page cache for its file.";
         cpu_ns => "ns", "CPU time inside the call.";
         user_before_ns => "ns", "CPU time in user mode since the last call of the thread.";
-        stands_for => "calls", "Number of calls whose latency this one stands for. 1 for this call alone; 0 where its times are estimates.";
+        stands_for => "calls", "Number of calls whose latency this one represents. 1 for this call alone; 0 where its times are estimates.";
     }
 }
 
@@ -270,7 +270,7 @@ table! {
     SampleEvent {
         at_ns = "sampled_ns" => "ns", "When the sampling clock of a CPU interrupted the thread.";
         in_user_mode => "", "True in user mode; otherwise the thread was in the kernel.";
-        stack => "", "Index of its stack in stacks.json; null where there was no room for another stack.";
+        stack => "", "Index of its stack in stacks.json; null when the table of stacks was full.";
         cpu;
     }
 }

@@ -161,7 +161,9 @@ fn claim_columns(rows: Vec<ClaimRow<'_>>) -> Rows<ClaimRow<'_>> {
         .text("verdict", "`confirmed`, `misleading`, `refuted`, `unverifiable` or `not-checked`.", |row| {
             Some(row.judged?.verdict().as_str().to_owned())
         })
-        .text("findings", "Codes of the detectors that speak of it.", |row| Some(row.judged?.findings.join(" ")))
+        .text("findings", "Codes of the detectors whose findings are about it.", |row| {
+            Some(row.judged?.findings.join(" "))
+        })
         .text("honest_meaning", "What the honest figure measures, where it is not the claimed one.", |row| {
             Some(row.judged?.corrected.as_ref()?.meaning.clone())
         })

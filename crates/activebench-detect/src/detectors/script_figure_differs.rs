@@ -22,7 +22,7 @@
 //! A number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
 //! same holds where as many figures would agree with a number by chance in 1 % of the cases.
 //!
-//! If a part of what the tools printed was not kept, it is undecided: their lines could not be told from the script's.
+//! If a part of what the tools printed was not kept, it is undecided: their lines could not be distinguished from the script's.
 //!
 //! # When it is wrong
 //! A script that measures something of its own (the time around the tool) may print a number that agrees with a figure

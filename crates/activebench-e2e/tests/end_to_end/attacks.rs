@@ -226,7 +226,7 @@ fn without_its_recorder_a_benchmark_ends_with_all_its_processes() {
     // What was recorded until then is a run, for the same user.
     let run = scene.users().join("run");
     assert!(waited(&|| recheck(&run).status.code() == Some(3)), "{}", words(&recheck(&run)));
-    assert!(words(&recheck(&run)).contains("activebench was killed"), "{}", words(&recheck(&run)));
+    assert!(words(&recheck(&run)).contains("Activebench was killed"), "{}", words(&recheck(&run)));
     assert_eq!(run.join("run.json").metadata().expect("a manifest").uid(), person().uid);
     assert!(!rows(&run, "calls").is_empty(), "its calls are there");
 }

@@ -153,7 +153,7 @@ fn a_figure_is_a_share_of_what_was_measured() {
         let ratio = if is_time { number("bound") / number("value") } else { number("value") / number("bound") };
         assert!((number("share_ratio") / ratio - 1.0).abs() < 1e-6, "{share:#}");
     }
-    assert!(notes(&report).iter().any(|note| note.starts_with("the ceiling of ")), "{:?}", notes(&report));
+    assert!(notes(&report).iter().any(|note| note.starts_with("The ceiling of ")), "{:?}", notes(&report));
 
     // The run contains the ceiling that it was judged with.
     fs::remove_file(file).expect("it goes");

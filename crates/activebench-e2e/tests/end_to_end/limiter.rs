@@ -49,7 +49,7 @@ fn a_queue_of_direct_reads_is_limited_by_the_device() {
     let fio = "fio --name=d --rw=randread --bs=256k --direct=1 --ioengine=libaio --iodepth=32 --size=64m --filename=f \
                --runtime=1 --time_based";
     let run = verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>());
-    assert_limiter(&run, "d-read", &["device"], "at once on average");
+    assert_limiter(&run, "d-read", &["device"], "requests in flight on average");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_sync_after_each_write_is_limited_by_the_sync() {
     needs!("fio", "mkfs.ext4", "losetup");
     let volume = Volume::on_loop("ext4", 256, "noatime");
     let fio = ["fio", "--name=s", "--rw=write", "--bs=4k", "--size=1m", "--filename=g"];
-    for (option, said) in [("--fsync=1", "syncs, one every 4.0"), ("--sync=1", "each write of 4 KiB waited")] {
+    for (option, said) in [("--fsync=1", "syncs, one per 4.0"), ("--sync=1", "each write of 4 KiB waited")] {
         let run = verify(&volume, &[], &[&fio[..], &[option]].concat());
         assert_limiter(&run, "s-write", &["sync-latency"], said);
     }

@@ -44,9 +44,10 @@ impl CallsByFile {
         let figures = |row: &HashMap<String, String>| {
             ["offset", "requested", "returned"].map(|name| match (row[name].as_str(), row["error"].as_str()) {
                 ("", "EFAULT") if name == "returned" => -14,
+                ("", "EINVAL") if name == "returned" => -22,
                 ("", "ECANCELED") if name == "returned" => -125,
-                ("", "" | "EFAULT" | "ECANCELED") => -1,
-                ("", error) => panic!("{error} in {row:?}"),
+                ("", error) if name == "returned" && !error.is_empty() => panic!("{error} in {row:?}"),
+                ("", _) => -1,
                 (number, _) => number.parse().expect("a number"),
             })
         };

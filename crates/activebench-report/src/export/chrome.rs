@@ -52,7 +52,7 @@ impl Export for ChromeTrace {
         let gaps = gaps_of_the_record(run);
         if !has_any(events.calls())? && !has_any(events.block())? {
             return Err(ExportError::Nothing(
-                std::iter::once("the run holds no recorded call or device request".to_owned())
+                std::iter::once("the run has no recorded call or device request".to_owned())
                     .chain(gaps)
                     .collect::<Vec<_>>()
                     .join("; "),

@@ -91,7 +91,7 @@ impl Export for FioIolog {
         missing.extend(gaps_of_the_record(run));
         // fio refuses a log that has only syncs.
         if operations == 0 {
-            missing.insert(0, "the run holds no read, write or discard that an iolog can say".to_owned());
+            missing.insert(0, "the run has no read, write or discard that an iolog can say".to_owned());
             return Err(ExportError::Nothing(missing.join("; ")));
         }
         let mut writer = Writer::new(self.0, run.manifest.clocks.started_ns, &names, out);

@@ -80,7 +80,7 @@ fn of(run: &JudgedRun) -> Run {
     let mut notifications = notifications(run, &index);
     if left_out > 0 {
         let text = format!(
-            "{left_out} results are left out, the least grave ones: a file holds {MOST_RESULTS} results and 10 MB at most; the JSON report has all"
+            "{left_out} results are left out, the least grave ones: a file has {MOST_RESULTS} results and 10 MB at most; the JSON report has all"
         );
         notifications.insert(0, notification(Level::Warning, &text));
     }

@@ -204,7 +204,7 @@ pub(crate) fn notes(section: &Section<'_>, names: &Names<'_>) -> Vec<String> {
         if counts.of_discrepancy > 0 {
             let runs = count(counts.of_discrepancy, "counted run");
             let what = match section.kind {
-                FigureKind::Honest => "the figure that holds is what counts",
+                FigureKind::Honest => "the honest figure is what counts",
                 FigureKind::Claimed => "what was printed counts all the same",
             };
             say(format!("{runs} with the verdict discrepancy: {what}"), figure);
@@ -484,7 +484,7 @@ pub(crate) fn about(history: &History) -> Vec<String> {
     let mut said = Vec::new();
     if history.figures.iter().any(|figure| figure.summary.is_some()) {
         let confidence = percent(history.rules.confidence_ratio);
-        said.push(format!("an interval holds the median of all such runs with at least {confidence}"));
+        said.push(format!("an interval contains the median of all such runs with at least {confidence}"));
     }
     let asked = history.figures.iter().filter(|figure| !matches!(figure.trend, Trend::NotAsked { .. })).count();
     if asked > 0 {

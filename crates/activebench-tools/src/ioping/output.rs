@@ -122,7 +122,7 @@ impl Maker<'_> {
         let rows: Vec<&Line> = lines.iter().filter(is_raw).copied().collect();
         let Some(row) = rows.first() else { return };
         if self.options.periods || rows.len() > 1 {
-            let message = "figures of single periods are not read: their requests cannot be told apart";
+            let message = "figures of single periods are not read: their requests cannot be distinguished";
             parsed.notes.push(row.note(message));
             return;
         }

@@ -59,7 +59,7 @@ impl Replay {
         let sum = |of: fn(&Written) -> u64| written.iter().map(of).sum::<u64>();
         let used = written.iter().filter(|file| file.reads + file.writes + file.trims + file.syncs > 0).count();
         let mut sentences = vec![format!(
-            "the log holds {} of {}, {} of {}, {} and {} on {}, in the order of their starts",
+            "the log has {} of {}, {} of {}, {} and {} on {}, in the order of their starts",
             number(sum(|file| file.reads), "read"),
             Quantity::bytes(sum(|file| file.read_bytes)),
             number(sum(|file| file.writes), "write"),
