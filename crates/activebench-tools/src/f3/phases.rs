@@ -212,7 +212,9 @@ fn written(passes: &[&Pass], is_limited: bool) -> Result<(Vec<Part>, u64), Strin
     let has_enough = counted_ms > ENOUGH_MS;
     // Each chunk is timed with an error of up to a step of this clock.
     if counted_ms.abs_diff(ENOUGH_MS) <= count {
-        return Err("the whole chunks took about a second: which of its two clocks f3write used is not known".to_owned());
+        return Err(
+            "the whole chunks took about a second: which of its two clocks f3write used is not known".to_owned()
+        );
     }
     let mut parts = Vec::new();
     for (pass, chunks) in &files {

@@ -5,18 +5,8 @@ use super::options::{LONG, Options, SHORT};
 use crate::getopt::Given;
 use crate::vetted::Vetted;
 
-const LISTED: &[&str] = &[
-    "-s",
-    "--start-at",
-    "-e",
-    "--end-at",
-    "-w",
-    "--max-write-rate",
-    "-r",
-    "--max-read-rate",
-    "-p",
-    "--show-progress",
-];
+const LISTED: &[&str] =
+    &["-s", "--start-at", "-e", "--end-at", "-w", "--max-write-rate", "-r", "--max-read-rate", "-p", "--show-progress"];
 
 /// Reads `argv`, whose first word is the tool itself. f3write leaves its files, which is its purpose.
 pub(super) fn vetted(tool: F3, argv: &[String]) -> Vetted {

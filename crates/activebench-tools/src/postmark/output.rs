@@ -20,8 +20,7 @@ const TERSE: usize = 13;
 
 /// Returns the claims of an output.
 pub(super) fn parse(output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
-    let mut parsed =
-        Parsed { tool: super::PROGRAM.name.to_owned(), clock_step_ns: Some(STEP_NS), ..Parsed::default() };
+    let mut parsed = Parsed { tool: super::PROGRAM.name.to_owned(), clock_step_ns: Some(STEP_NS), ..Parsed::default() };
     let mut claims = Claims::default();
     let (mut reports, mut noted) = (0, false);
     for line in lines(output) {

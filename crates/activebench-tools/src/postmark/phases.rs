@@ -108,8 +108,7 @@ impl<'a> Found<'a> {
                 files.any(|file| file.names.iter().any(is_own_name))
             }
         };
-        let mut passes: Vec<&Pass> =
-            activity.passes.iter().filter(|pass| pass.open.is_some()).filter(is_own).collect();
+        let mut passes: Vec<&Pass> = activity.passes.iter().filter(|pass| pass.open.is_some()).filter(is_own).collect();
         passes.sort_by_key(|pass| opened_ns(pass));
         let Some(first) = passes.iter().find(|pass| pass.open_flags & open_bits::CREATE != 0) else {
             let why = if activity.passes.is_empty() { "no calls were observed" } else { "no file was created" };
@@ -117,9 +116,10 @@ impl<'a> Found<'a> {
         };
         let (tgid, start_ns) = (first.tgid, opened_ns(first));
         passes.retain(|pass| pass.tgid == tgid);
-        let unlinks = activity.unlinks.iter().filter(|unlink| {
-            unlink.span.tid == tgid && unlink.span.start_ns >= start_ns && is_own_name(&unlink.name)
-        });
+        let unlinks = activity
+            .unlinks
+            .iter()
+            .filter(|unlink| unlink.span.tid == tgid && unlink.span.start_ns >= start_ns && is_own_name(&unlink.name));
         let deleted = unlinks.map(|unlink| (unlink.span.start_ns, unlink.span.end_ns)).max();
         let closed_ns = passes.iter().map(|pass| ended_ns(pass)).max().unwrap_or(start_ns);
         let end_ns = deleted.map_or(closed_ns, |(_, end_ns)| end_ns.max(closed_ns));

@@ -2,11 +2,8 @@
 
 use crate::pasted::Forms;
 
-pub(super) const FORMS: Forms = Forms {
-    begins,
-    states_figures: |line| line.trim_end().ends_with("per second)"),
-    states_command: |_| false,
-};
+pub(super) const FORMS: Forms =
+    Forms { begins, states_figures: |line| line.trim_end().ends_with("per second)"), states_command: |_| false };
 
 /// Returns true for `PostMark v1.51 : 8/14/01`.
 pub(super) fn is_banner(line: &str) -> bool {
