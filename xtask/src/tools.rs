@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use activebench_tools::{
-    Packages, Program, bonnie, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng, sysbench,
+    Packages, Program, bonnie, f3, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, postmark, stress_ng, sysbench,
 };
 
 /// A program from a package of the operating system.
@@ -39,6 +39,12 @@ pub(crate) const HDPARM: Tool = Tool::of(hdparm::PROGRAM);
 pub(crate) const FS_MARK: Tool = Tool::of(fs_mark::PROGRAM);
 /// stress-ng.
 pub(crate) const STRESS_NG: Tool = Tool::of(stress_ng::PROGRAM);
+/// f3write.
+pub(crate) const F3_WRITE: Tool = Tool::of(f3::PROGRAM);
+/// f3read.
+pub(crate) const F3_READ: Tool = Tool::of(f3::READER);
+/// PostMark.
+pub(crate) const POSTMARK: Tool = Tool::of(postmark::PROGRAM);
 /// pg_test_fsync.
 pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
 /// Makes ext4.
@@ -123,6 +129,9 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &PG_TEST_FSYNC,
     &FS_MARK,
     &STRESS_NG,
+    &F3_WRITE,
+    &F3_READ,
+    &POSTMARK,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -145,6 +154,9 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &PG_TEST_FSYNC,
     &FS_MARK,
     &STRESS_NG,
+    &F3_WRITE,
+    &F3_READ,
+    &POSTMARK,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,

@@ -26,6 +26,9 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::hdparm::Hdparm,
     &crate::fs_mark::FsMark,
     &crate::stress_ng::StressNg,
+    &crate::f3::F3::Write,
+    &crate::f3::F3::Read,
+    &crate::postmark::PostMark,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

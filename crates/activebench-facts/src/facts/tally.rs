@@ -4,11 +4,11 @@
 //! They are guessed from the phase's first calls, which wait until then. Where the guess turns out wrong, the calls are
 //! read again for the blocks of that phase ([`Tally::recount`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use activebench_model::activity::{Activity, StepKind};
+use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
 
@@ -78,6 +78,9 @@ struct Touched {
     /// Highest end of any access to the file: for reads, the end of the file.
     file_end: u64,
 }
+
+/// Ends that files had before they grew, or before their inode belonged to another file.
+type EarlierEnds = HashSet<(FileId, u64)>;
 
 /// The blocks that one phase touched in all its files.
 #[derive(Debug, Default)]
@@ -168,6 +171,7 @@ pub(super) struct Tally<'a> {
     /// Total time in `io_submit`, by phase.
     io_submit_ns: Vec<Option<u64>>,
     completions: Completions,
+    earlier_ends: EarlierEnds,
 }
 
 impl<'a> Tally<'a> {
@@ -237,6 +241,7 @@ impl<'a> Tally<'a> {
             submissions: vec![Latencies::default(); phases.len()],
             io_submit_ns: vec![None; phases.len()],
             completions: Completions::new(phases),
+            earlier_ends: earlier_ends(activity, &file_ends),
         }
     }
 
@@ -255,7 +260,9 @@ impl<'a> Tally<'a> {
             let (of_phase, touched) = (&mut self.of_phases[place.phase()], plan.touched as usize);
             let (timed, of_direction) = (call.end_ns <= end_of(part), is_of(phase.direction, call));
             if timed {
-                of_phase.add(phase.direction, self.touched[touched].file_end, call);
+                let file_end = self.touched[touched].file_end;
+                let is_end = |end: u64| end == file_end || self.earlier_ends.contains(&(part.file, end));
+                of_phase.add(phase.direction, is_end, call);
                 self.tasks[plan.task as usize].add(phase.direction, call);
                 plan.add_write(of_phase, call);
                 self.shapes[place.phase()].feed(plan.touched, call);
@@ -423,7 +430,7 @@ impl Moved {
 }
 
 impl PhaseTally {
-    fn add(&mut self, direction: Direction, file_end: u64, call: &Call) {
+    fn add(&mut self, direction: Direction, is_end: impl Fn(u64) -> bool, call: &Call) {
         let (bytes, is_write) = (u64::try_from(call.returned).unwrap_or(0), call.op.is_write());
         if call.op == Op::Discard {
             self.discard_calls += 1;
@@ -445,7 +452,7 @@ impl PhaseTally {
             self.unplaced_calls += u64::from(call.offset < 0 && bytes > 0);
         }
         self.failed_data_calls += u64::from(call.returned < 0);
-        self.short_calls += u64::from(is_short(call, file_end));
+        self.short_calls += u64::from(is_short(call, is_end));
         self.storage_read_bytes += call.storage_read_bytes;
         self.cached_bytes += call.cached_bytes;
         if direct {
@@ -501,13 +508,13 @@ fn hands_over(call: &Call) -> bool {
 }
 
 /// Returns `true` when a call moved less than requested, except reads that met the end of the file.
-fn is_short(call: &Call, file_end: u64) -> bool {
+fn is_short(call: &Call, is_end: impl Fn(u64) -> bool) -> bool {
     let Ok(bytes) = u64::try_from(call.returned) else { return false };
     if bytes >= call.requested {
         return false;
     }
-    let at_end = u64::try_from(call.offset).is_ok_and(|offset| offset.checked_add(bytes) == Some(file_end));
-    call.op.is_write() || !(bytes == 0 || at_end)
+    let at_end = || u64::try_from(call.offset).is_ok_and(|offset| offset.checked_add(bytes).is_some_and(is_end));
+    call.op.is_write() || !(bytes == 0 || at_end())
 }
 
 impl PhaseBlocks {
@@ -561,6 +568,16 @@ pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
         }
     }
     ends
+}
+
+/// Returns the ends of the passes that wrote, without the highest end of each file.
+fn earlier_ends(activity: &Activity, file_ends: &HashMap<FileId, u64>) -> EarlierEnds {
+    let end_of_writes = |pass: &Pass| {
+        let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write);
+        let end = written.filter_map(|step| u64::try_from(step.max_offset).ok()).max()?;
+        (file_ends.get(&pass.file) != Some(&end)).then_some((pass.file, end))
+    };
+    activity.passes.iter().filter_map(end_of_writes).collect()
 }
 
 /// Returns those of the spans that belong to a phase. They are in the order of the phases.

@@ -72,6 +72,24 @@ fn failed_and_short_calls() {
 }
 
 #[test]
+fn a_read_up_to_the_end_before_the_file_grew_is_whole() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    story.call(Op::Write, 3, 0, 100, 100);
+    story.close(3);
+    story.open(3, "f");
+    let start_ns = story.now;
+    story.call(Op::Read, 3, 0, BLOCK, 100);
+    story.call(Op::Read, 3, 0, BLOCK, 50);
+    let end_ns = story.now;
+    story.close(3);
+    story.open(3, "f");
+    story.call(Op::Write, 3, 100, 100, 100);
+    let facts = story.facts(phase(Direction::Read, vec![part(3, start_ns, end_ns)]));
+    check("grown", &facts, &[(ShortCalls, count(1))]);
+}
+
+#[test]
 fn repeated_offsets_show() {
     for (what, offsets, unique, region, hits) in [
         ("each once", vec![0, 1, 2, 3], 4, 4, 1),

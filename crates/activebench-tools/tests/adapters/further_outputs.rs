@@ -18,6 +18,9 @@ const TOOLS: &[(&str, &str, usize)] = &[
     ("ioping", "ioping -c 3 -D .", 2),
     ("fs_mark", "fs_mark -d d -L 3", 3),
     ("stress-ng", "stress-ng --hdd 1 --metrics", 1),
+    ("f3write", "f3write fs", 1),
+    ("f3read", "f3read fs", 1),
+    ("postmark", "postmark x.pm", 5),
     ("hdparm", "hdparm -tT /dev/sda /dev/sdb", 4),
 ];
 
