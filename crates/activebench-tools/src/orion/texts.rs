@@ -71,8 +71,10 @@ mod tests {
 
     #[test]
     fn two_statements_in_a_line_are_two_figures() {
-        let (rate, latency) =
-            ("Maximum Small IOPS=700 @ Small=16 and Large=0", "Minimum Small Latency=81.81 usecs @ Small=1 and Large=0");
+        let (rate, latency) = (
+            "Maximum Small IOPS=700 @ Small=16 and Large=0",
+            "Minimum Small Latency=81.81 usecs @ Small=1 and Large=0",
+        );
         let apart = claims(&format!("ORION VERSION 11.2.0.1.0\n{rate}\n{latency}\n"));
         assert_eq!(apart[0].len(), 2, "{apart:?}");
         assert_eq!(claims(&format!("ORION VERSION 11.2.0.1.0\n{rate} {latency}\n")), apart);
