@@ -308,7 +308,7 @@ fn header(line: &str, source: SourceLine) -> Option<Entry> {
     let pid = &pid[..pid.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(pid.len())];
     let error = error.split_whitespace().next()?.parse::<i64>().ok()?;
     Some(Entry {
-        name: name.to_owned(),
+        name: name.trim_start().to_owned(),
         jobs: jobs.trim().parse().ok(),
         pid: Some(pid.parse().ok()?),
         group: group.trim().parse().ok(),
