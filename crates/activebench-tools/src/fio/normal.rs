@@ -248,7 +248,8 @@ impl Reader<'_> {
             let value = number as f64 * unit_ns;
             latencies.percentiles[slot] = Some(Figure {
                 value,
-                resolution: percentile_resolution(value) + unit_ns / 2.0,
+                // fio rounds percentiles up to its unit.
+                resolution: percentile_resolution(value) + unit_ns,
                 text: printed.to_owned(),
                 unit: match unit_ns {
                     1.0 => "nsec",
