@@ -1,5 +1,5 @@
 //! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
-//! `buildtime`, `kernels`, `fuzz`, `deny`, `attack`,
+//! `judging`, `buildtime`, `kernels`, `fuzz`, `deny`, `attack`,
 //! `dist`.
 //!
 //! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
@@ -14,6 +14,7 @@ mod deny;
 mod detector_pages;
 mod dist;
 mod fuzz;
+mod judging;
 mod kernels;
 mod libtest;
 mod loop_device;
@@ -59,6 +60,8 @@ enum Task {
     Truth(truth::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
+    /// Measure what judging costs, by the shape of the run
+    Judging(judging::Options),
     /// Measure what building and testing cost, from an empty target folder and an empty registry
     Buildtime(buildtime::Options),
     /// Try the committed kernel object and the product on other kernels, in an emulated machine
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => detector_pages::run(&options),
         Task::Truth(options) => truth::run(&options),
         Task::Overhead(options) => overhead::run(&options),
+        Task::Judging(options) => judging::run(&options),
         Task::Buildtime(options) => buildtime::run(&options),
         Task::Kernels(options) => kernels::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),

@@ -97,7 +97,7 @@ static always_inline int goes_untimed(struct task_state *state, struct call_desc
 static always_inline void draw_sample(struct task_state *state, struct call_description *call, struct pt_regs *regs,
 				      u64 now)
 {
-	u32 between = now - state->exit_ns;
+	u64 between = now - state->exit_ns;
 
 	state->stands_for = 1;
 	if ((!follows_fast(state, call, regs) && !follows_pair(state, call, regs)) || between > FAST_NS)
@@ -329,7 +329,7 @@ static never_inline int finish_group(struct task_state *state)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns();
 	u64 read_bytes = task->ioac.read_bytes;
-	u64 mean = close_group(state, group_at(state, state->group_place), now, read_bytes - state->read_bytes_at_start);
+	u64 mean = close_group(state, state->group_place, now, read_bytes - state->read_bytes_at_start);
 
 	state->read_bytes_at_start = read_bytes;
 	state->exit_jiffies = bpf_jiffies64();
@@ -481,9 +481,14 @@ int sys_exit(u64 *context)
 	/* Past the page cache it may read from storage without a sign of it. */
 	state->groupable = state->fast && !(state->open_flags & (OPENED_DIRECT | OPENED_APPEND)) && state->batch.count &&
 			   (state->op != OP_URING_ENTER || state->request_known);
-	if (writes_output(state, returned) &&
-	    take_output(state->fd, argument(regs, 2, state->narrow), returned, output_kind(state)))
-		state->fast = state->groupable = 0;
+	if (writes_output(state, returned)) {
+		int taken = take_output(state->fd, argument(regs, 2, state->narrow), returned, output_kind(state));
+
+		if (taken == OUTPUT_TAKEN)
+			state->fast = state->groupable = 0;
+		else if (taken == OUTPUT_ENDED)
+			state->output_ended |= output_end(state);
+	}
 	state->group_place = state->batch.count;
 	state->exit_ns = now;
 	state->exit_jiffies = bpf_jiffies64();

@@ -378,11 +378,15 @@ static always_inline int enters_pair(struct task_state *state, struct call_descr
 }
 
 /* The io_submit of a pair that does not become one. */
-static never_inline int settle_half(struct task_state *state, u64 now)
+never_inline int settle_half(struct task_state *state, u64 now)
 {
-	struct async_call *call = &state->second;
-	u64 passed = now > call->start_ns ? now - call->start_ns : 0;
+	struct async_call *call;
+	u64 passed;
 
+	if (!state)
+		return 0;
+	call = &state->second;
+	passed = now > call->start_ns ? now - call->start_ns : 0;
 	/* It holds the request that was submitted. */
 	call->op = OP_IO_SUBMIT;
 	call->ino = 0;
@@ -476,14 +480,16 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 }
 
 /* Reads the clock at the end of a pair that stayed out of a group, or is the last of one. */
-static never_inline int end_pair(struct task_state *state, struct async_call *call, s64 returned)
+never_inline int end_pair(struct task_state *state, struct async_call *call, s64 returned)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns();
 
+	if (!state)
+		return 0;
 	if (!call) {
 		u64 read_bytes = task->ioac.read_bytes;
-		u64 mean = close_group(state, group_at(state, state->batch.count), now,
+		u64 mean = close_group(state, state->batch.count, now,
 				       read_bytes - state->read_bytes_at_start);
 
 		state->read_bytes_at_start = read_bytes;

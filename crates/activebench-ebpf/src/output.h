@@ -61,15 +61,9 @@ static always_inline void send_output(struct output_message *message, u32 bytes)
 	message->record.written = 0;
 }
 
-/* Whether the memory begins like text: with printable characters, white space and what begins a terminal's sequence. */
-static always_inline int begins_like_text(u64 address, u64 bytes)
+/* Whether bytes are like text: printable characters, white space and what begins a terminal's sequence. */
+static always_inline int are_like_text(u8 *first, u64 bytes)
 {
-	u8 first[LOOKED_AT] = {};
-
-	if (bytes > LOOKED_AT)
-		bytes = LOOKED_AT;
-	if (bpf_probe_read_user(first, bytes, (void *)address))
-		return 0;
 	for (u32 place = 0; place < LOOKED_AT; place++) {
 		u8 byte = first[place];
 
@@ -77,6 +71,16 @@ static always_inline int begins_like_text(u64 address, u64 bytes)
 			return 0;
 	}
 	return 1;
+}
+
+/* Whether the memory begins like that. */
+static always_inline int begins_like_text(u64 address, u64 bytes)
+{
+	u8 first[LOOKED_AT] = {};
+
+	if (bytes > LOOKED_AT)
+		bytes = LOOKED_AT;
+	return !bpf_probe_read_user(first, bytes, (void *)address) && are_like_text(first, bytes);
 }
 
 /* Takes the next piece, or goes to the next iovec. */
@@ -110,16 +114,25 @@ static long take_piece(u32 index, struct output_message **context)
 	return 0;
 }
 
+enum { OUTPUT_ENDED_FILE = 1, OUTPUT_ENDED_OTHER = 2 };
+
+static always_inline u8 output_end(struct task_state *state)
+{
+	return state->file_kind == FILE_REGULAR ? OUTPUT_ENDED_FILE : OUTPUT_ENDED_OTHER;
+}
+
 static always_inline int writes_output(struct task_state *state, s64 returned)
 {
 	return (u32)(state->fd - 1) < 2 && returned > 0 && state->file_kind != FILE_BLOCK_DEVICE &&
-	       state->op >= OP_FIRST_WRITE && state->op <= OP_LAST_WRITE;
+	       !(state->output_ended & output_end(state)) && state->op >= OP_FIRST_WRITE && state->op <= OP_LAST_WRITE;
 }
 
 enum { OUTPUT_TO_FILE = 1, OUTPUT_VECTORED = 2, OUTPUT_NARROW = 4 };
 
-/* Takes what a call wrote that ends now; gives whether the next one is of interest too. Not static, and with plain
- * numbers: so the verifier looks at it once, and not on each way to the end of a call. */
+enum { OUTPUT_LEFT, OUTPUT_TAKEN, OUTPUT_ENDED };
+
+/* Takes what a call wrote that ends now: OUTPUT_TAKEN if the next one is of interest too, OUTPUT_ENDED if none is any
+ * more. Not static, and with plain numbers: so the verifier looks at it once, and not on each way to the end of a call. */
 never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -133,8 +146,10 @@ never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 		taken = bpf_map_lookup_elem(&output_taken, &tgid);
 	}
 	/* Past the bound: the call that reached it was sent without its bytes. */
-	if (!message || !taken || *taken > most)
-		return 0;
+	if (!message || !taken)
+		return OUTPUT_LEFT;
+	if (*taken > most)
+		return OUTPUT_ENDED;
 	message->record.header.record_class = CLASS_OUTPUT;
 	message->record.header.count = 1;
 	message->record.at_ns = bpf_ktime_get_ns();
@@ -145,10 +160,19 @@ never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 	__sync_fetch_and_add(taken, written);
 	/* What is left out is known to be missing. */
 	if (*taken > most || (kind & OUTPUT_TO_FILE && written > MOST_CALL_TO_FILE) ||
-	    bpf_ringbuf_query(&payload_ring, RING_USED) > OUTPUT_ROOM ||
-	    (!(kind & OUTPUT_VECTORED) && !begins_like_text(address, written))) {
-		send_output(message, 0);
-		return 0;
+	    bpf_ringbuf_query(&payload_ring, RING_USED) > OUTPUT_ROOM)
+		goto leave;
+	if (!(kind & OUTPUT_VECTORED)) {
+		/* Most output comes in small pieces, which are read once. */
+		if (written <= OUTPUT_BYTES) {
+			if (bpf_probe_read_user(message->data, written, (void *)address) ||
+			    !are_like_text(message->data, written))
+				goto leave;
+			send_output(message, written);
+			return OUTPUT_TAKEN;
+		}
+		if (!begins_like_text(address, written))
+			goto leave;
 	}
 	message->to_come = written;
 	message->narrow = kind & OUTPUT_NARROW;
@@ -161,7 +185,10 @@ never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 	bpf_loop(OUTPUT_PIECES + OUTPUT_VECTORS, take_piece, &message, 0);
 	if (message->record.written)
 		send_output(message, 0);
-	return 1;
+	return OUTPUT_TAKEN;
+leave:
+	send_output(message, 0);
+	return OUTPUT_LEFT;
 }
 
 static always_inline u32 output_kind(struct task_state *state)

@@ -427,7 +427,7 @@ struct task_state {
 	u8 narrow;     /* a 32-bit call */
 	u8 undecoded;  /* the path of a call that is only counted, and one */
 	u8 vectors_unread; /* its iovecs are not in memory before the kernel reads them */
-	u8 padding;
+	u8 output_ended;   /* where no more is taken of what its process prints: OUTPUT_ENDED_* */
 	/* The last file that was looked up. */
 	u64 known_file;
 	u64 known_ino;

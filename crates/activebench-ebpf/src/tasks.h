@@ -209,9 +209,11 @@ int sched_process_exec(u64 *context)
 		return 0;
 	descriptors_changed();
 	forget_output(task->tgid);
+	state = state_of_member(membership);
+	if (state)
+		state->output_ended = 0;
 	now = bpf_ktime_get_ns();
 	if (leave_at_gain && gains_rights(program)) {
-		state = state_of_member(membership);
 		if (state)
 			leave_tree(membership, state, now);
 		membership->thread = LEFT_TREE;

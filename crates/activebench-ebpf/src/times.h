@@ -5,9 +5,11 @@
 
 #include "call_records.h"
 
-/* A mean in which the latest value counts for a quarter. */
-static always_inline void learn(u32 *mean, u32 value)
+/* A mean in which the latest value counts for a quarter. A pause of more than four seconds is as long as one of four. */
+static always_inline void learn(u32 *mean, u64 passed)
 {
+	u32 value = passed > 0xffffffff ? 0xffffffff : passed;
+
 	*mean = *mean ? *mean - *mean / 4 + value / 4 : value;
 }
 

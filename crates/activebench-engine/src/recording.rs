@@ -347,6 +347,14 @@ impl Kept {
         derived_files::write(&reader, &judged).unwrap_or_else(|error| {
             say!("cannot write the derived files of {}: {error:#}", directory.display());
         });
+        if let Some(ceilings) = &judged.manifest.ceilings {
+            for file in ceiling::store::discard_exceeded(&judged.shares, ceilings) {
+                say!(
+                    "the run was faster than the ceiling in {}, which is removed (hint: measure again)",
+                    file.display()
+                );
+            }
+        }
         Ok(Recorded { judged, reader, interrupted })
     }
 }

@@ -53,4 +53,18 @@ pub struct Shares {
     pub shares: Vec<Share>,
     /// Remarks on the bounds for the reader, or why there are none: one line each.
     pub notes: Vec<String>,
+    /// Measured bounds that an honest figure exceeded, in the order of the claims. They are not among the bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceeded: Vec<Exceeded>,
+}
+
+/// A measured bound that an honest figure exceeded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exceeded {
+    /// The figure.
+    pub value: Quantity,
+    /// The bound.
+    pub bound: Bound,
+    /// The file from which its ceiling was taken, [`crate::ceiling::UsedCeiling::file`].
+    pub file: String,
 }

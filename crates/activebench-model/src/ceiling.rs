@@ -104,7 +104,7 @@ pub struct Part {
     pub how: String,
     /// Every repetition, in the unit of the value.
     pub repetitions: Vec<f64>,
-    /// The difference between the best and the worst repetition as a share of the best.
+    /// The difference between the best three repetitions as a share of the best. Above 0.25 the part has no value.
     pub spread_ratio: Option<f64>,
     /// Evidence that the storage served the part; `None` for parts without storage.
     pub served: Option<Served>,

@@ -274,8 +274,8 @@ shared! {
         undecoded: u8,
         /// 1 if the iovecs of the call in flight could not be read at its entry.
         vectors_unread: u8,
-        /// Zero.
-        padding: u8,
+        /// Where the kernel side takes no more of what its process prints, as bits: 1 in files, 2 elsewhere.
+        output_ended: u8,
         /// The last file that was looked up.
         known_file: u64,
         /// Its inode.

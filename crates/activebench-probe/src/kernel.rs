@@ -36,6 +36,7 @@ use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
 use crate::joining::{Joined, Wanted, totals_of_living};
 use crate::live::{LiveCounters, LiveFigures};
+use crate::loading::{Loaded, load_all};
 use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
 use crate::needed_types::NeededTypes;
 use crate::observation::Observation;
@@ -241,8 +242,9 @@ impl Probe {
             object_sha256,
         };
         let untraced_ns = call_ns();
+        let mut loaded = load_all(&mut probe.ebpf, &types.tracepoints)?;
         for (hook, programs) in PROGRAMS {
-            probe.attach_hook(*hook, programs, &types.tracepoints)?;
+            probe.attach_hook(*hook, programs, &mut loaded)?;
         }
         // Mapped after memory is free again: the rings are as large as the types.
         drop(types);
@@ -263,9 +265,11 @@ impl Probe {
         Ok(probe)
     }
 
-    fn attach_hook(&mut self, hook: Hook, programs: &[Program], btf: &Btf) -> Result<(), ProbeError> {
+    /// Attaches the program of a hook that was loaded. One that was not tried comes after one that was.
+    fn attach_hook(&mut self, hook: Hook, programs: &[Program], loaded: &mut Loaded) -> Result<(), ProbeError> {
         let mut status = ProbeStatus { hook, attached: false, why_not: None, missed: 0 };
-        for (name, tracepoint) in programs {
+        for (name, _) in programs {
+            let Some(loaded) = loaded.remove(name) else { continue };
             let attached = self
                 .ebpf
                 .program_mut(name)
@@ -273,7 +277,7 @@ impl Probe {
                 .and_then(|program| {
                     <&mut BtfTracePoint>::try_from(program).map_err(|error| ProbeError::Load(error.to_string()))
                 })
-                .map(|program| program.load(tracepoint, btf).and_then(|()| program.attach()))?;
+                .map(|program| loaded.and_then(|()| program.attach()))?;
             match attached {
                 Ok(link) => {
                     self.links.push((name, hook, link));

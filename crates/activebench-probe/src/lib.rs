@@ -19,6 +19,7 @@ mod joining;
 mod kept_records;
 mod kernel;
 mod live;
+mod loading;
 mod mappings;
 mod maps;
 mod message;

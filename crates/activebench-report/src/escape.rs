@@ -30,6 +30,10 @@ pub(crate) fn is_hidden(character: char) -> bool {
 
 /// Escapes text for a terminal: hidden characters become `\u{..}`, a tab becomes a space.
 pub fn terminal(text: &str) -> String {
+    // Most fields, and nothing in them changes.
+    if text.len() < FIELD_LIMIT && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     bounded(text.chars().map(shown_on_terminal))
 }
 

@@ -5,13 +5,14 @@
 //! parts; without a measurement, only the link bounds a pass. Nothing is extrapolated: a pass for which no part was
 //! measured has no bound.
 
-use activebench_model::bound::{Bound, Share, ShareOf, Shares};
+use activebench_model::bound::{Bound, Exceeded, Share, ShareOf, Shares};
 use activebench_model::ceiling::{Ceiling, Part, PartKind, UsedCeiling, size};
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::command::shell_word;
 use activebench_model::fact::FactName;
 use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Pattern, Phase, Submission};
+use activebench_model::sentence::as_sentence;
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
@@ -25,6 +26,8 @@ const NEARLY_ALL: f64 = 0.99;
 /// Below this share of its bytes the storage does not bound a pass. Proposed: no pass comes near a bound of a hundred
 /// times the rate of the storage.
 const HARDLY_ANY: f64 = 0.01;
+/// Share of a measured bound from which on an honest figure proves it wrong. Proposed: below it, they are equal.
+const EXCEEDED: f64 = 1.05;
 /// Size of the random parts' requests.
 const RANDOM_BYTES: u64 = 4096;
 /// Size of the sequential parts' requests.
@@ -59,6 +62,7 @@ pub(crate) struct Limit {
 /// Returns every claim's figures with their bounds.
 pub(crate) fn of_run(run: &Run<'_>, judged: &[JudgedClaim]) -> Shares {
     let mut shares = Vec::new();
+    let mut exceeded = Vec::new();
     for (claim, judged) in run.parsed.claims.iter().zip(judged) {
         let Some(phase) = run.phase_of(claim).filter(|phase| phase.is_found()) else { continue };
         let way = match judged.verdict() {
@@ -67,14 +71,15 @@ pub(crate) fn of_run(run: &Run<'_>, judged: &[JudgedClaim]) -> Shares {
             _ => Way::Observed,
         };
         if let Some(honest) = judged.honest(claim) {
-            shares.extend(share(run, phase, claim, ShareOf::Honest, honest, way));
+            shares.extend(share(run, phase, claim, ShareOf::Honest, honest, way, &mut exceeded));
         }
         if judged.verdict().is_contradicted() {
-            shares.extend(share(run, phase, claim, ShareOf::Claimed, claim.value, Way::Observed));
+            // A false figure exceeds a bound and proves nothing about it.
+            shares.extend(share(run, phase, claim, ShareOf::Claimed, claim.value, Way::Observed, &mut Vec::new()));
         }
     }
-    let notes = notes(run, &shares);
-    Shares { shares, notes }
+    let notes = notes(run, &shares, &exceeded);
+    Shares { shares, notes, exceeded }
 }
 
 /// Returns the ceiling of the storage of a phase.
@@ -84,7 +89,17 @@ pub(crate) fn ceiling_of<'a>(run: &Run<'a>, phase: &Phase) -> Option<&'a UsedCei
     used.filter(|used| used.targets.contains(&target.s_dev)).max_by_key(|used| used.ceiling.measured_unix_s)
 }
 
-fn share(run: &Run<'_>, phase: &Phase, claim: &Claim, figure: ShareOf, value: Quantity, way: Way) -> Option<Share> {
+/// Returns a figure's share of its tightest bound. An honest figure that exceeds a measured bound proves that it was too
+/// low: such a bound goes to `exceeded`.
+fn share(
+    run: &Run<'_>,
+    phase: &Phase,
+    claim: &Claim,
+    figure: ShareOf,
+    value: Quantity,
+    way: Way,
+    exceeded: &mut Vec<Exceeded>,
+) -> Option<Share> {
     if value.value <= 0.0 || !value.value.is_finite() {
         return None;
     }
@@ -95,6 +110,12 @@ fn share(run: &Run<'_>, phase: &Phase, claim: &Claim, figure: ShareOf, value: Qu
             Some((ratio, Bound { part: limit.part, value: bound, measured: limit.measured }))
         })
         .collect();
+    if figure == ShareOf::Honest
+        && let Some(used) = ceiling_of(run, phase)
+    {
+        let wrong = bounds.extract_if(.., |(ratio, bound)| bound.measured && *ratio > EXCEEDED);
+        exceeded.extend(wrong.map(|(_, bound)| Exceeded { value, bound, file: used.file.clone() }));
+    }
     // The tightest is the one to which the figure is nearest; of equal ones the first.
     bounds.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (ratio, tightest) = bounds.first()?.clone();
@@ -363,7 +384,7 @@ fn call_time(points: &[(f64, f64)], bytes: f64) -> Option<f64> {
 }
 
 /// Returns notes on the bounds.
-fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
+fn notes(run: &Run<'_>, shares: &[Share], exceeded: &[Exceeded]) -> Vec<String> {
     let Some(ceilings) = &run.manifest.ceilings else { return Vec::new() };
     let mut notes: Vec<String> = Vec::new();
     for used in &ceilings.used {
@@ -371,6 +392,18 @@ fn notes(run: &Run<'_>, shares: &[Share]) -> Vec<String> {
         let age = age(run.manifest.clocks.started_unix_s - ceiling.measured_unix_s);
         notes.push(format!("The ceiling of {} was measured {age}.", ceiling.place));
         notes.extend(ceiling.notes.iter().cloned());
+    }
+    for (place, Exceeded { value, bound, .. }) in exceeded.iter().enumerate() {
+        // One note a part.
+        if exceeded[..place].iter().all(|other| other.bound.part != bound.part) {
+            notes.push(as_sentence(&format!(
+                "{} was measured as {}, and the run reached {value}: that maximum is not used",
+                bound.part, bound.value
+            )));
+        }
+    }
+    if let (Some(used), false) = (ceilings.used.first(), exceeded.is_empty()) {
+        notes.push(format!("Measure the ceiling again: `activebench ceiling {}`.", shell_word(&used.ceiling.place)));
     }
     notes.extend(ceilings.left_out.iter().map(|why| format!("A ceiling is left out: {why}.")));
     let rates = |phase: &&Phase| !run.storage_rates_of(phase).is_empty();

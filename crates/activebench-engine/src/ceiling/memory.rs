@@ -12,7 +12,7 @@ use activebench_model::phase::Direction;
 use activebench_model::units::Quantity;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::{REPETITIONS, measured};
+use super::{REPETITIONS, UnitOf, measured, repeat};
 use crate::interruption::Stop;
 
 /// Bytes that each thread accesses where the CPU caches may hold them.
@@ -196,14 +196,13 @@ fn part(
         Ok(set) => set,
         Err(error) => return Part { missing: Some(format!("cannot make a file in memory: {error}")), ..base },
     };
-    let rates: Result<Vec<f64>, String> =
-        (0..REPETITIONS).map(|_| set.rate(direction, request, time / REPETITIONS, stop)).collect();
-    match rates {
-        Ok(rates) if kind == PartKind::Copy => {
-            let bytes = rates.iter().map(|rate| rate * request as f64).collect();
-            measured(base, bytes, Quantity::bytes_per_sec)
-        }
-        Ok(rates) => measured(base, rates, Quantity::ops_per_sec),
+    let (unit, of_call): (UnitOf, f64) = match kind {
+        PartKind::Copy => (Quantity::bytes_per_sec, request as f64),
+        _ => (Quantity::ops_per_sec, 1.0),
+    };
+    let once = || Ok(set.rate(direction, request, time / REPETITIONS, stop)? * of_call);
+    match repeat(unit, once) {
+        Ok(rates) => measured(base, rates, unit),
         Err(why) => Part { missing: Some(why), ..base },
     }
 }

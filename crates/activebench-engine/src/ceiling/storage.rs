@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::counters::{Count, Counters};
 use super::tested_storage::Place;
-use super::{REPETITIONS, measured};
+use super::{REPETITIONS, UnitOf, measured, repeat};
 use crate::interruption::Stop;
 
 /// Minimum share of the tool's bytes that the counters must show. Our own default: it leaves too little room for a
@@ -126,24 +126,20 @@ pub(super) fn measure(
     // fio gets whole seconds here, at least one.
     let each = (seconds / f64::from(REPETITIONS)).round().max(1.0) as u64;
     let mut served = Served { tool_bytes: 0, counted_bytes: 0, source: counters.source() };
-    let mut rates = Vec::new();
-    for _ in 0..REPETITIONS {
-        let before = match counters.read() {
-            Ok(count) => count,
-            Err(why) => return missing(why),
-        };
-        let figures = match run(fio, &wanted.arguments(&place.path(), place.bytes, each), wanted, stop) {
-            Ok(figures) => figures,
-            Err(why) => return missing(why),
-        };
-        let after = match counters.read() {
-            Ok(count) => count,
-            Err(why) => return missing(why),
-        };
+    let is_random = wanted.kind == PartKind::Random;
+    let unit: UnitOf = if is_random { Quantity::ops_per_sec } else { Quantity::bytes_per_sec };
+    let once = || {
+        let before = counters.read()?;
+        let figures = run(fio, &wanted.arguments(&place.path(), place.bytes, each), wanted, stop)?;
+        let after = counters.read()?;
         served.tool_bytes += figures.bytes;
         served.counted_bytes += moved(before, after, wanted.direction);
-        rates.push(if wanted.kind == PartKind::Random { figures.iops } else { figures.bytes_per_sec });
-    }
+        Ok(if is_random { figures.iops } else { figures.bytes_per_sec })
+    };
+    let rates = match repeat(unit, once) {
+        Ok(rates) => rates,
+        Err(why) => return missing(why),
+    };
     let share = served.counted_bytes as f64 / served.tool_bytes.max(1) as f64;
     let said = |served: &Served| {
         format!(
@@ -153,7 +149,7 @@ pub(super) fn measure(
             served.source
         )
     };
-    if !is_served(&served, u64::from(REPETITIONS) * u64::from(wanted.depth) * wanted.request_bytes()) {
+    if !is_served(&served, rates.len() as u64 * u64::from(wanted.depth) * wanted.request_bytes()) {
         let why = format!("something before it answered: {}", said(&served));
         return (Part { missing: Some(why), served: Some(served), ..base }, None);
     }
@@ -163,7 +159,6 @@ pub(super) fn measure(
     let note = others.then(|| {
         format!("{}: others used the storage meanwhile, so that it can be too low: {}", base.words(), said(&served))
     });
-    let unit = if wanted.kind == PartKind::Random { Quantity::ops_per_sec } else { Quantity::bytes_per_sec };
     (measured(Part { served: Some(served), ..base }, rates, unit), note)
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use activebench_host::{Process, Roots, Survey};
+use activebench_model::bound::Shares;
 use activebench_model::ceiling::{Ceiling, Ceilings, Identity, SCHEMA, UsedCeiling};
 use activebench_model::command::shell_word;
 use activebench_model::host::{Host, Target};
@@ -119,6 +120,25 @@ pub fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
         }
     }
     found
+}
+
+/// Removes the ceilings that are kept here and that an honest figure of the run exceeded: they were too low, and the next
+/// run must not be compared with them. Returns the removed files.
+pub(crate) fn discard_exceeded(shares: &Shares, ceilings: &Ceilings) -> Vec<PathBuf> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let is_exceeded = |used: &&UsedCeiling| shares.exceeded.iter().any(|exceeded| exceeded.file == used.file);
+    let mut removed = Vec::new();
+    for used in ceilings.used.iter().filter(is_exceeded) {
+        let file = PathBuf::from(&used.file);
+        let is_kept = file.parent() == Some(&folder);
+        // A later measurement replaced it.
+        let is_it = || read(&file).is_ok_and(|now| now.measured_unix_s == used.ceiling.measured_unix_s);
+        let remove = || is_it() && std::fs::remove_file(&file).is_ok();
+        if is_kept && if folder == Path::new(OF_ROOT) { with_roots_files(remove) } else { remove() } {
+            removed.push(file);
+        }
+    }
+    removed
 }
 
 /// Returns every file that this user or root keeps, sorted by name.

@@ -83,7 +83,8 @@ pub(crate) fn misleading() -> JudgedRun {
                 512_000.0,
             ),
         ],
-        notes: vec!["the ceiling of /mnt/bench was measured 3 days before the run".into()],
+        exceeded: Vec::new(),
+        notes: vec!["The ceiling of /mnt/bench was measured 3 days before the run.".into()],
     };
     run.manifest.choices.purpose = Some("nightly backup".into());
     run.manifest.choices.target = Some(">= 400 MB/s".into());

@@ -34,7 +34,8 @@ thread and over 256 MiB in total
   round-trip  one request to the server of a network file system
   links       bandwidth of PCIe, SATA, SAS or the network, from sysfs
 
-Each part is measured three times; the best counts, and the spread is reported. A part counts only if the counters of \
+Each part is measured three to six times, until the best three differ by at most 25 %; the best counts, and the spread \
+is reported. A part that scatters more is left out. A part counts only if the counters of \
 the device below confirm that it served the bytes. The result is stored on this host, and every later `verify` on the \
 same storage shows its figures as shares of it (docs/ceiling.md).
 
