@@ -35,7 +35,9 @@ pub fn read_pasted(adapter: &dyn Adapter, command: &CommandLine, text: &[u8], su
             })
             .collect();
         // What is no prefix of the tool's lines is part of them: without it less is read.
-        if figures(&read) > figures(&best) {
+        // Blanks before all lines are none, even where as much is read with them: a name would begin with them.
+        let is_better = figures(&read) > figures(&best);
+        if is_better || (unquoted.is_unindented && figures(&read) > 0 && figures(&read) == figures(&best)) {
             best = read;
         }
     }

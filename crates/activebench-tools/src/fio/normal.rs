@@ -248,7 +248,8 @@ impl Reader<'_> {
             let value = number as f64 * unit_ns;
             latencies.percentiles[slot] = Some(Figure {
                 value,
-                resolution: percentile_resolution(value) + unit_ns / 2.0,
+                // fio rounds percentiles up to its unit.
+                resolution: percentile_resolution(value) + unit_ns,
                 text: printed.to_owned(),
                 unit: match unit_ns {
                     1.0 => "nsec",
@@ -308,7 +309,7 @@ fn header(line: &str, source: SourceLine) -> Option<Entry> {
     let pid = &pid[..pid.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(pid.len())];
     let error = error.split_whitespace().next()?.parse::<i64>().ok()?;
     Some(Entry {
-        name: name.to_owned(),
+        name: name.trim_start().to_owned(),
         jobs: jobs.trim().parse().ok(),
         pid: Some(pid.parse().ok()?),
         group: group.trim().parse().ok(),

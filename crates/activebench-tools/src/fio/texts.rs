@@ -134,7 +134,14 @@ fn states_figures(line: &str) -> bool {
         let rest = text.strip_prefix(word).or_else(|| text.strip_prefix(&upper)).map(str::trim_start);
         rest.is_some_and(|rest| rest.starts_with(':') && (rest.contains("bw=") || rest.contains("BW=")))
     };
-    ["read", "write", "trim", "mixed"].into_iter().any(of_way) || matches!(sign(line, &[]), Some(Sign::Terse(_)))
+    // The rest of a line of percentiles that a mail program has broken: `2], 70.00th=[    2],`.
+    let is_rest = text.split_once(']').is_some_and(|(number, rest)| {
+        !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && (rest.is_empty() || rest.starts_with([',', ' ']))
+    });
+    let of_way = ["read", "write", "trim", "mixed"].into_iter().any(of_way);
+    of_way || is_rest || matches!(sign(line, &[]), Some(Sign::Terse(_)))
 }
 
 #[cfg(test)]

@@ -40,8 +40,9 @@ fn begins(lines: &[&str]) -> Vec<usize> {
 
 /// Returns true for a row of the table, for a line of the throughput mode, and for a title of the report.
 fn states_figures(line: &str) -> bool {
-    let words = || line.split_whitespace();
-    let numbers = words().count() >= 3 && words().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    // The rest of a row that a mail program has broken may be one number.
+    let mut words = line.split_whitespace();
+    let numbers = !line.trim().is_empty() && words.all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     let of_throughput = throughput::read_line(line).is_some()
         || ["Children see throughput", "Parent sees throughput", "Child["]
             .iter()

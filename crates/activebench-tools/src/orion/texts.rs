@@ -70,6 +70,20 @@ mod tests {
     }
 
     #[test]
+    fn two_statements_in_a_line_are_two_figures() {
+        let (rate, latency) = (
+            "Maximum Small IOPS=700 @ Small=16 and Large=0",
+            "Minimum Small Latency=81.81 usecs @ Small=1 and Large=0",
+        );
+        let apart = claims(&format!("ORION VERSION 11.2.0.1.0\n{rate}\n{latency}\n"));
+        assert_eq!(apart[0].len(), 2, "{apart:?}");
+        assert_eq!(claims(&format!("ORION VERSION 11.2.0.1.0\n{rate} {latency}\n")), apart);
+        // What stands between them belongs to neither: the first is not read.
+        let between = claims(&format!("ORION VERSION 11.2.0.1.0\n{rate} 5 {latency}\n"));
+        assert_eq!(between, [[apart[0][1].clone()]]);
+    }
+
+    #[test]
     fn a_matrix_behind_a_summary_takes_no_figure_from_it() {
         let lines = ["ORION VERSION 1", "Maximum Small IOPS=7 @ Small=1 and Large=0", "", "In IOPS.", "Large/Small, 1"];
         assert_eq!(begins(&lines), [0, 2]);

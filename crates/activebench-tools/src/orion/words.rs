@@ -65,11 +65,13 @@ impl<'a> Words<'a> {
             self.gathered.stated.command_line.get_or_insert_with(|| text.to_owned());
             return;
         }
-        match self.figures(line, text) {
-            Ok(true) => {}
-            Ok(false) if line.is_whole => self.setting(text),
-            Ok(false) => {}
-            Err(message) => self.gathered.notes.push(Note { source: line.source(), message }),
+        for statement in statements(text) {
+            match self.figures(line, statement) {
+                Ok(true) => {}
+                Ok(false) if line.is_whole => self.setting(statement),
+                Ok(false) => {}
+                Err(message) => self.gathered.notes.push(Note { source: line.source(), message }),
+            }
         }
     }
 
@@ -162,6 +164,24 @@ impl<'a> Words<'a> {
             self.gathered.version.get_or_insert_with(|| version.to_owned());
         }
     }
+}
+
+/// Returns the beginnings of the statements of figures.
+fn beginnings() -> impl Iterator<Item = &'static str> {
+    EXTREMES.iter().map(|(begin, _)| *begin).chain(DETAILS.iter().map(|(begin, _)| *begin))
+}
+
+/// Returns the statements of a line: several if a page has joined the lines of a summary. A line that begins with
+/// something else is one.
+fn statements(text: &str) -> Vec<&str> {
+    if !beginnings().any(|begin| text.starts_with(begin)) {
+        return vec![text];
+    }
+    let mut starts: Vec<usize> =
+        beginnings().flat_map(|begin| text.match_indices(begin).map(|(start, _)| start)).collect();
+    starts.sort_unstable();
+    let ends = starts.iter().copied().skip(1).chain([text.len()]);
+    starts.iter().copied().zip(ends).map(|(start, end)| text[start..end].trim()).collect()
 }
 
 /// Splits a line into the text before the point, and the point: `... @ Small=16 and Large=0`.

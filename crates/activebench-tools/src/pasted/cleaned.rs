@@ -103,7 +103,7 @@ fn leave_out_wrapped_numbers(cleaned: &mut Cleaned) {
     let of_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '+');
     let mut first = None;
     for index in 1..cleaned.lines.len() {
-        let next = &cleaned.lines[index].text;
+        let next = cleaned.lines[index].text.trim_end();
         if next.is_empty() || !next.chars().all(of_number) {
             continue;
         }

@@ -16,7 +16,12 @@ pub(super) struct Text {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unquoted {
     pub(super) texts: Vec<Text>,
+    /// True if the last thing taken off were blanks, which are no part of a name.
+    pub(super) is_unindented: bool,
 }
+
+/// The remark on blanks.
+const INDENTED: &str = "all lines are indented: the blanks are taken off";
 
 /// Most prefixes before each other: a quotation of a quotation.
 const MOST_PREFIXES: usize = 6;
@@ -39,7 +44,8 @@ pub(super) fn without_prefixes(lines: &[Line]) -> Vec<Unquoted> {
             break;
         }
         texts = next;
-        ways.push(Unquoted { texts: texts.clone() });
+        let blanks = |text: &Text| text.remarks.last().is_some_and(|remark| remark.message == INDENTED);
+        ways.push(Unquoted { texts: texts.clone(), is_unindented: texts.iter().all(blanks) });
     }
     ways
 }
@@ -174,7 +180,7 @@ fn indented(text: &Text) -> Option<Text> {
     for line in &mut without.lines {
         line.text = line.text.strip_prefix(&shared).unwrap_or("").to_owned();
     }
-    without.remarks.push(Remark { index: 0, message: "all lines are indented: the blanks are taken off".to_owned() });
+    without.remarks.push(Remark { index: 0, message: INDENTED.to_owned() });
     Some(without)
 }
 

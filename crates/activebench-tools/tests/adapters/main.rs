@@ -12,6 +12,7 @@ mod iozone_phases;
 mod observed;
 mod orion_output;
 mod orion_phases;
+mod pasted_forms;
 mod stored;
 mod sysbench_output;
 mod sysbench_phases;
