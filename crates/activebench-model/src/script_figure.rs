@@ -71,7 +71,7 @@ pub enum Fault {
     OtherPrefix,
     /// The unit is off by powers of 1000 or 1024, or by 8.
     OtherMagnitude,
-    /// Rounded or cut so far that the number is a fifth away from the figure, or more.
+    /// Cut so far that the number is a fifth away from the figure, or more; rounded to the nearest digit, half of it.
     Rounded,
     /// Reads and writes are added up, and the line does not say so.
     AddedDirections,

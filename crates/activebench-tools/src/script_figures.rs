@@ -42,8 +42,10 @@ const DECADES: f64 = 4.0;
 /// From this share on, the last printed digit decides so much that a number agrees with almost anything.
 const COARSE_RATIO: f64 = 0.1;
 
-/// Difference from the figure from which on a rounded number is misleading, as a share of the figure.
-const ROUNDED_RATIO: f64 = 0.2;
+/// Difference from the figure from which on a number that was cut off is misleading, as a share of the figure.
+const CUT_RATIO: f64 = 0.2;
+/// The same of a number that was rounded to its nearest digit, which is what a reader expects.
+const ROUNDED_RATIO: f64 = 0.5;
 
 /// What the tools of a script printed and what was read of it.
 #[derive(Clone, Copy, Debug)]
@@ -277,7 +279,9 @@ fn coarse(
     // In the unit that is kindest to the number.
     let distance = |reading: &Reading| (only.value - reading.value).abs() / only.value;
     let least = number.readings.iter().map(distance).fold(distance(reading), f64::min);
-    Some((only.origin(), (least >= ROUNDED_RATIO).then_some(Fault::Rounded)))
+    let is_nearest = |reading: &Reading| (only.value - reading.value).abs() <= 1.001 * reading.resolution;
+    let most = if number.readings.iter().any(is_nearest) { ROUNDED_RATIO } else { CUT_RATIO };
+    Some((only.origin(), (least >= most).then_some(Fault::Rounded)))
 }
 
 /// Takes the fault from the best of several runs where the others are there to be read, too: as a mean, only where the

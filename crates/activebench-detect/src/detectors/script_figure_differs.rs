@@ -19,7 +19,7 @@
 //! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB), or a mixture of both (KiB/s divided by 1000): it warns.
 //! - The best of three runs of one command or more, where the line does not say so, the others are not printed, and it
 //!   is not the last one: it warns.
-//! - Rounded or cut off by a fifth or more: it warns.
+//! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
 //!
 //! A number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
 //! same holds where as many figures would agree with a number by chance in 1 % of the cases.
