@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use activebench_engine::failure::{ExitCode, Failure, OrExit};
-use activebench_engine::runs_folder::RUNS;
+use activebench_engine::runs_folder::{LATEST, RUNS};
 use activebench_engine::say;
 use activebench_model::run::FailOn;
 use anyhow::Context;
@@ -116,14 +116,18 @@ impl StoredRun {
     }
 }
 
-/// Returns the latest run of a folder: names begin with the time. A link is not followed.
+/// Returns the run that was finished last, to which `latest` in the folder points; without that link the one with the
+/// latest time in its name. No link leads out of the folder.
 fn latest(folder: &Path) -> Option<PathBuf> {
+    let pointed = std::fs::read_link(folder.join(LATEST)).ok().map(|name| name.into_os_string());
     let is_run = |path: &Path| {
         ["run.json", "series.json", "as-given/run.json"].into_iter().any(|file| path.join(file).is_file())
     };
     let entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    directories.map(|entry| entry.path()).filter(|path| is_run(path)).max()
+    let runs: Vec<PathBuf> = directories.map(|entry| entry.path()).filter(|path| is_run(path)).collect();
+    let is_pointed = |run: &&PathBuf| pointed.is_some() && run.file_name() == pointed.as_deref();
+    runs.iter().find(is_pointed).or_else(|| runs.iter().max()).cloned()
 }
 
 /// Bytes: a whole number, with `K`, `M`, `G`, `T` (or `KiB`, ...) for powers of 1024, `kB`,
@@ -163,7 +167,19 @@ mod tests {
         std::fs::create_dir(folder.path().join("20260501T000000Z-empty")).expect("a folder");
         let first = folder.path().join("20260101T000000Z-fio");
         std::os::unix::fs::symlink(first, folder.path().join("20260601T000000Z-link")).expect("a link");
-        assert_eq!(latest(folder.path()), Some(folder.path().join("20260301T000000Z-fio")));
+        let newest = Some(folder.path().join("20260301T000000Z-fio"));
+        assert_eq!(latest(folder.path()), newest);
+        // The run that was finished last, if it is one of this folder.
+        let link = folder.path().join(LATEST);
+        for (target, expected) in [
+            ("20260101T000000Z-fio", Some(folder.path().join("20260101T000000Z-fio"))),
+            ("gone", newest.clone()),
+            ("../elsewhere", newest),
+        ] {
+            std::os::unix::fs::symlink(target, &link).expect("a link");
+            assert_eq!(latest(folder.path()), expected, "{target}");
+            std::fs::remove_file(&link).expect("it goes");
+        }
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn asynchronous_requests_are_replayed_in_the_order_of_their_submission() {
     let run = verify(&volume, &["--fail-on", "never"], &[&command[..], &engine].concat());
     let notes = replays(&volume, &run, &["data"]);
     assert!(notes.contains("--ioengine=libaio --iodepth=8 --direct=1"), "{notes}");
-    assert!(notes.contains("the log holds 2048 reads of 8 MiB, 0 writes"), "{notes}");
+    assert!(notes.contains("the log has 2048 reads of 8 MiB, 0 writes"), "{notes}");
     assert!(notes.contains("read before it is written, so it must be there: data with"), "{notes}");
 }
 
@@ -230,7 +230,7 @@ fn a_run_without_phases_has_a_trace_and_no_log() {
     let output = export(&run.run, &[format!("fio-iolog={}", log.display())]);
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(why.contains("the run holds no read, write or discard that an iolog can say"), "{why}");
+    assert!(why.contains("the run has no read, write or discard that an iolog can say"), "{why}");
     assert!(!log.exists(), "nothing is left of an export that has nothing to say");
 }
 
