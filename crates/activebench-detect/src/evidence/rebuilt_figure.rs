@@ -799,12 +799,15 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     let step_ns = run.parsed.clock_step_ns.map_or(0.0, |step| step as f64);
     let typical = (step_ns + run.thresholds.ab104_noise_ns.value.value) / window_ns;
     // A tool reads its clock before the first call and after the last one: a wait between the two makes its time longer,
-    // never shorter.
+    // never shorter. Behind a ramp the clock begins after an operation, and after a wait for a CPU to see its end.
+    let wait_ns = run.thresholds.ab104_wait_ns.value.value;
     if excess > 0.0 {
-        return Ok(Noise { typical, bound: begun_before(phase, window_ns) });
+        let waited = if phase.after_ramp { waited_ns(phase) } else { Ok(0.0) };
+        let bound = begun_before(phase, window_ns).and_then(|begun| Ok(begun + waited?.min(wait_ns) / window_ns));
+        return Ok(Noise { typical, bound });
     }
     // At both ends together no more than two waits.
-    let most_ns = 2.0 * run.thresholds.ab104_wait_ns.value.value;
+    let most_ns = 2.0 * wait_ns;
     let start_ns = run.thresholds.ab104_start_ns.value.value;
     // The waits at the ends are outside of the window: those of the whole run bound them, where they were computed.
     let waited = waited_ns(phase).and_then(|inside_ns| match run.facts.get(FactName::Preempted) {
@@ -841,11 +844,14 @@ fn at_the_ramps_end(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
 /// The longest operation of the pass, in nanoseconds.
 fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
     let of = |name| phase.facts.complete(name);
+    let of_both = || Ok(of(FactName::ReadLatencyMax)?.max(of(FactName::WriteLatencyMax)?));
     match phase.direction {
+        // Both directions of a mix have one clock.
+        _ if phase.mix.is_some() => of_both(),
         Direction::Read => of(FactName::ReadLatencyMax),
         Direction::Write => of(FactName::WriteLatencyMax),
         Direction::Discard => of(FactName::DiscardLatencyMax),
-        Direction::Mixed => Ok(of(FactName::ReadLatencyMax)?.max(of(FactName::WriteLatencyMax)?)),
+        Direction::Mixed => of_both(),
         Direction::None => Err("the pass does not move data".to_owned()),
     }
 }
