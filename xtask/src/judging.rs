@@ -1,7 +1,8 @@
 //! `cargo xtask judging`: the cost of judging by the shape of the run, beside its aims.
 //!
 //! The bench `judging` judges generated runs of every shape at three sizes. This task runs it and writes its table, and
-//! what it says about each aim, as a page.
+//! what it says about each aim, as a page. Shapes that grow in passes (`iozone-rows`, `fio-jobs`, `fio-threads`) cost
+//! milliseconds a pass: at the full size they do not end within an hour, so name the others or a smaller size.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::provenance;
 use crate::workspace;
 
-/// The committed page.
+/// The page of all shapes at the full size.
 const PAGE: &str = "docs/judging.md";
 /// The size that the aims are about. A page of another size is not committed.
 const CALLS: u64 = 1_000_000;

@@ -34,7 +34,7 @@ use tested_storage::{Kind, Place};
 const REPETITIONS: u32 = 3;
 /// Most measurements of a part. Whatever disturbs one makes it worse: another one may be undisturbed.
 const MOST_REPETITIONS: usize = 2 * REPETITIONS as usize;
-/// Number of measurements that must agree: a maximum that was reached twice is no accident.
+/// Number of best repetitions that must agree within [`STEADY`].
 const AGREEING: usize = 2;
 /// Time of a memory part, as a share of the time of a storage part.
 const MEMORY_SHARE: f64 = 0.25;

@@ -58,10 +58,16 @@ pub(crate) fn kept(command: &CommandLine, observation: &Observation, output: &Ca
     let mut opened: BTreeMap<String, String> = BTreeMap::new();
     let mut elsewhere: BTreeSet<String> = BTreeSet::new();
     for event in observation.names().flatten().flatten().filter(|event| event.op == Op::Open && event.file.is_some()) {
+        // A name from the root is the same file in every folder, and most names are opened again and again.
+        let is_known = opened.contains_key(&event.name);
+        if is_known && (Path::new(&event.name).is_absolute() || elsewhere.contains(&event.name)) {
+            continue;
+        }
         let owner = files.measured.iter().find(|(one, _)| one.includes(event.tgid, event.at_ns));
         let folder = owner.map_or(&command.cwd, |(measurement, _)| &measurement.command.cwd);
-        let known = opened.entry(event.name.clone()).or_insert_with(|| folder.clone());
-        if known != folder && owner.is_some() && Path::new(&event.name).is_relative() {
+        if !is_known {
+            opened.insert(event.name, folder.clone());
+        } else if owner.is_some() && opened.get(&event.name) != Some(folder) {
             elsewhere.insert(event.name);
         }
     }

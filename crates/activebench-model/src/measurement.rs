@@ -42,7 +42,7 @@ impl Measurement {
 
     /// Returns `true` if an identifier of a phase or claim is one of its own.
     pub fn owns(&self, id: &str) -> bool {
-        id.strip_prefix(self.prefix().as_str()).is_some()
+        id.starts_with(&self.prefix())
     }
 
     /// Returns its exit code and the signal that ended it; `None` of both when it outlived the observation.

@@ -77,7 +77,7 @@ pub enum Fault {
     AddedDirections,
     /// The best of several runs of one command, and the line does not say so.
     BestOfSeveral,
-    /// The best of several runs of one command, where the line speaks of their mean or median.
+    /// The best of several runs of one command, where the line names their mean or median.
     OtherSummary,
     /// The figure of another pass than the one that the line names.
     OtherPass,

@@ -562,7 +562,7 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     }
     if phase.after_ramp && !metric.is_latency() && !metric.is_cpu() {
         facts.push(rate_window(phase));
-        facts.extend(by_direction(FactName::ReadLatencyMax, FactName::WriteLatencyMax, FactName::DiscardLatencyMax));
+        facts.extend(longest_operations(phase));
     }
     if phase.requested_tasks > 1 {
         facts.extend(bytes());
@@ -841,19 +841,26 @@ fn at_the_ramps_end(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     Ok(if phase.after_ramp && moved > 0.0 { buffers_bytes(phase) / moved } else { 0.0 })
 }
 
-/// The longest operation of the pass, in nanoseconds.
-fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
-    let of = |name| phase.facts.complete(name);
-    let of_both = || Ok(of(FactName::ReadLatencyMax)?.max(of(FactName::WriteLatencyMax)?));
+/// The facts with the longest operations that the clock of a pass may have waited for. Both directions of a mix have one
+/// clock.
+fn longest_operations(phase: &Phase) -> &'static [FactName] {
     match phase.direction {
-        // Both directions of a mix have one clock.
-        _ if phase.mix.is_some() => of_both(),
-        Direction::Read => of(FactName::ReadLatencyMax),
-        Direction::Write => of(FactName::WriteLatencyMax),
-        Direction::Discard => of(FactName::DiscardLatencyMax),
-        Direction::Mixed => of_both(),
-        Direction::None => Err("the pass does not move data".to_owned()),
+        Direction::Read | Direction::Write if phase.mix.is_some() => LONGEST_OF_BOTH,
+        Direction::Mixed => LONGEST_OF_BOTH,
+        Direction::Read => &[FactName::ReadLatencyMax],
+        Direction::Write => &[FactName::WriteLatencyMax],
+        Direction::Discard => &[FactName::DiscardLatencyMax],
+        Direction::None => &[],
     }
+}
+
+const LONGEST_OF_BOTH: &[FactName] = &[FactName::ReadLatencyMax, FactName::WriteLatencyMax];
+
+/// The longest of these operations, in nanoseconds.
+fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
+    let longest = longest_operations(phase).iter().map(|name| phase.facts.complete(*name));
+    let longest = longest.reduce(|one, other| Ok(one?.max(other?)));
+    longest.unwrap_or_else(|| Err("the pass does not move data".to_owned()))
 }
 
 /// Returns `true` if two figures of one claim differ by rounding at most.

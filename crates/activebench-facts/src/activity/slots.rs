@@ -24,7 +24,7 @@ pub(super) type Event = (Key, u32);
 /// Number of a run in [`Slots::runs`], from one.
 type RunNumber = NonZeroU32;
 
-/// Runs are let go of by so many.
+/// Number of taken runs after which their memory is given back.
 const LET_GO: usize = 1 << 14;
 
 /// Number of cursors from which those of ended threads are let go of.
