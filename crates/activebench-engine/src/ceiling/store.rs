@@ -125,12 +125,15 @@ pub fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
 /// Removes the ceilings that are kept here and that an honest figure of the run exceeded: they were too low, and the next
 /// run must not be compared with them. Returns the removed files.
 pub(crate) fn discard_exceeded(shares: &Shares, ceilings: &Ceilings) -> Vec<PathBuf> {
-    let Some(folder) = folder() else { return Vec::new() };
+    folder().map(|folder| discard_in(&folder, shares, ceilings)).unwrap_or_default()
+}
+
+fn discard_in(folder: &Path, shares: &Shares, ceilings: &Ceilings) -> Vec<PathBuf> {
     let is_exceeded = |used: &&UsedCeiling| shares.exceeded.iter().any(|exceeded| exceeded.file == used.file);
     let mut removed = Vec::new();
     for used in ceilings.used.iter().filter(is_exceeded) {
         let file = PathBuf::from(&used.file);
-        let is_kept = file.parent() == Some(&folder);
+        let is_kept = file.parent() == Some(folder);
         // A later measurement replaced it.
         let is_it = || read(&file).is_ok_and(|now| now.measured_unix_s == used.ceiling.measured_unix_s);
         let remove = || is_it() && std::fs::remove_file(&file).is_ok();
@@ -202,9 +205,12 @@ fn sort_in(
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::bound::{Bound, Exceeded};
     use activebench_model::call::DeviceNumber;
     use activebench_model::ceiling::IdentityKind;
     use activebench_model::host::Tier;
+    use activebench_model::units::Quantity;
+    use activebench_report::document::Shown;
 
     use super::*;
 
@@ -216,6 +222,49 @@ mod tests {
             options: String::new(),
             layers: Vec::new(),
             tier: Tier::Block,
+        }
+    }
+
+    fn ceiling_of(identity: Vec<Identity>) -> Ceiling {
+        Ceiling {
+            activebench: String::new(),
+            measured_unix_s: 0,
+            place: "/mnt/my disk".to_owned(),
+            target: target(),
+            identity,
+            machine: machine(&Host::default()),
+            seconds_per_part: 1.0,
+            fio: None,
+            parts: Vec::new(),
+            links: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_a_kept_ceiling_that_was_exceeded_and_not_replaced_is_removed() {
+        let (kept, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let ceiling = ceiling_of(Vec::new());
+        let later = Ceiling { measured_unix_s: 1, ..ceiling.clone() };
+        let bound = Bound { part: "a part".to_owned(), value: Quantity::bytes(1), measured: true };
+        let exceeded = |file: &Path| Exceeded {
+            value: Quantity::bytes(2),
+            bound: bound.clone(),
+            file: file.display().to_string(),
+        };
+        for (folder, stored, is_exceeded, is_removed) in [
+            (kept.path(), &ceiling, true, true),
+            (kept.path(), &ceiling, false, false),
+            (kept.path(), &later, true, false),
+            (other.path(), &ceiling, true, false),
+        ] {
+            let file = folder.join("c.json");
+            std::fs::write(&file, stored.json()).expect("a file");
+            let used = UsedCeiling { targets: Vec::new(), file: file.display().to_string(), ceiling: ceiling.clone() };
+            let ceilings = Ceilings { used: vec![used], ..Ceilings::default() };
+            let exceeded = is_exceeded.then(|| exceeded(&file)).into_iter().collect();
+            let removed = discard_in(kept.path(), &Shares { exceeded, ..Shares::default() }, &ceilings);
+            assert_eq!((removed.len(), file.exists()), (usize::from(is_removed), !is_removed), "{file:?}");
         }
     }
 
@@ -231,19 +280,7 @@ mod tests {
     #[test]
     fn a_volume_that_moved_to_another_disk_is_said() {
         let host = Host::default();
-        let ceiling = Ceiling {
-            activebench: String::new(),
-            measured_unix_s: 0,
-            place: "/mnt/my disk".to_owned(),
-            target: target(),
-            identity: identity(&[("dm-0", "LVM-1"), ("sda", "naa.1")]),
-            machine: machine(&host),
-            seconds_per_part: 1.0,
-            fio: None,
-            parts: Vec::new(),
-            links: Vec::new(),
-            notes: Vec::new(),
-        };
+        let ceiling = ceiling_of(identity(&[("dm-0", "LVM-1"), ("sda", "naa.1")]));
         let on = target();
         for (now, used, said) in [
             (&[("dm-0", "LVM-1"), ("sda", "naa.1")][..], 1, None),
