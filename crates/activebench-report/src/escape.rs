@@ -4,13 +4,16 @@
 //! can come from anybody. Each renderer passes every string through this module. That includes its own sentences,
 //! because they quote such text.
 
-use std::io;
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 
 /// Maximum characters of one escaped field. A line of output can be a gigabyte long. People read a report; the whole
 /// text is in the run directory.
 pub(crate) const FIELD_LIMIT: usize = 1_000;
+
+/// Size of the blocks in which a JSON document is escaped, in bytes.
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// Mark at the place where a field was cut.
 const CUT: char = '…';
@@ -160,8 +163,11 @@ pub fn json(document: &str) -> String {
 
 /// Writes a value as indented JSON that ends with a line break, escaped like [`json`].
 pub(crate) fn write_json(value: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(Escaping { to }, value)?;
-    to.write_all(b"\n")
+    // A serialiser writes a mark or a word at a time. The buffer holds whole pieces only.
+    let mut pieces = io::BufWriter::with_capacity(BLOCK_BYTES, Escaping { to });
+    serde_json::to_writer_pretty(&mut pieces, value)?;
+    pieces.write_all(b"\n")?;
+    pieces.flush()
 }
 
 /// Escapes the pieces of a JSON document as they are written. Each piece is text: a serialiser divides strings only at
