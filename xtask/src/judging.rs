@@ -2,7 +2,7 @@
 //!
 //! The bench `judging` judges generated runs of every shape at three sizes. This task runs it and writes its table, and
 //! what it says about each aim, as a page. Shapes that grow in passes (`iozone-rows`, `fio-jobs`, `fio-threads`) cost
-//! milliseconds a pass: at the full size they do not end within an hour, so name the others or a smaller size.
+//! about a millisecond and 40 KiB a pass: at the full size they need tens of GiB, so name the others or a smaller size.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -348,11 +348,12 @@ impl Kept {
             say!("cannot write the derived files of {}: {error:#}", directory.display());
         });
         if let Some(ceilings) = &judged.manifest.ceilings {
-            for file in ceiling::store::discard_exceeded(&judged.shares, ceilings) {
-                say!(
-                    "the run was faster than the ceiling in {}, which is removed (hint: measure again)",
-                    file.display()
-                );
+            for (file, outcome) in ceiling::store::discard_exceeded(&judged.shares, ceilings) {
+                let end = match outcome {
+                    Ok(()) => "which is removed (hint: measure again)".to_owned(),
+                    Err(error) => format!("which cannot be removed: {error} (hint: measure again)"),
+                };
+                say!("the run was faster than the ceiling in {}, {end}", file.display());
             }
         }
         Ok(Recorded { judged, reader, interrupted })

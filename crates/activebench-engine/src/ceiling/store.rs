@@ -1,6 +1,6 @@
 //! Stores ceilings, and finds those that apply to a run.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use activebench_host::{Process, Roots, Survey};
@@ -123,22 +123,24 @@ pub fn for_run(host: &Host, named: Option<&Path>) -> Ceilings {
 }
 
 /// Removes the ceilings that are kept here and that an honest figure of the run exceeded: they were too low, and the next
-/// run must not be compared with them. Returns the removed files.
-pub(crate) fn discard_exceeded(shares: &Shares, ceilings: &Ceilings) -> Vec<PathBuf> {
-    folder().map(|folder| discard_in(&folder, shares, ceilings)).unwrap_or_default()
+/// run must not be compared with them. Returns each file with what became of the removal.
+pub(crate) fn discard_exceeded(shares: &Shares, ceilings: &Ceilings) -> Vec<(PathBuf, io::Result<()>)> {
+    // Without a folder no ceiling is kept here.
+    folder().map_or_else(Vec::new, |folder| discard_in(&folder, shares, ceilings))
 }
 
-fn discard_in(folder: &Path, shares: &Shares, ceilings: &Ceilings) -> Vec<PathBuf> {
+fn discard_in(folder: &Path, shares: &Shares, ceilings: &Ceilings) -> Vec<(PathBuf, io::Result<()>)> {
     let is_exceeded = |used: &&UsedCeiling| shares.exceeded.iter().any(|exceeded| exceeded.file == used.file);
     let mut removed = Vec::new();
     for used in ceilings.used.iter().filter(is_exceeded) {
         let file = PathBuf::from(&used.file);
         let is_kept = file.parent() == Some(folder);
         // A later measurement replaced it.
-        let is_it = || read(&file).is_ok_and(|now| now.measured_unix_s == used.ceiling.measured_unix_s);
-        let remove = || is_it() && std::fs::remove_file(&file).is_ok();
-        if is_kept && if folder == Path::new(OF_ROOT) { with_roots_files(remove) } else { remove() } {
-            removed.push(file);
+        let is_it = read(&file).is_ok_and(|now| now.measured_unix_s == used.ceiling.measured_unix_s);
+        if is_kept && is_it {
+            let remove = || std::fs::remove_file(&file);
+            let outcome = if folder == Path::new(OF_ROOT) { with_roots_files(remove) } else { remove() };
+            removed.push((file, outcome));
         }
     }
     removed
