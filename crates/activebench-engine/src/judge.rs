@@ -28,7 +28,7 @@ use activebench_tools::script_figures;
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
-use crate::{allocator, any_program, plan, thresholds};
+use crate::{allocator, any_program, most_judged, plan, thresholds};
 
 /// Everything that is derived before the judgement.
 #[derive(Debug)]
@@ -116,7 +116,9 @@ fn derive_unguarded(
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
     let activity = &folded.activity;
     let tool = tool_of_run(manifest, activity, outputs.of_command)?;
-    let (mut parsed, phases, measured) = if manifest.measurements.len() > 1 && !manifest.choices.without_adapters {
+    let (mut parsed, mut phases, mut measured) = if manifest.measurements.len() > 1
+        && !manifest.choices.without_adapters
+    {
         let (files, subject) = (&outputs.of_command.files, manifest.choices.subject);
         let several = measured::of_several(&manifest.measurements, outputs.of_measurements, files, subject, activity)?;
         manifest.incomplete.extend(measured::lost_output(manifest));
@@ -133,6 +135,7 @@ fn derive_unguarded(
         let (parsed, phases) = any_program::read(activity, outputs.of_command, manifest)?;
         (parsed, phases, Vec::new())
     };
+    manifest.incomplete.extend(most_judged::let_go_of_more(&mut parsed, &mut phases, &mut measured));
     parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if first_calls == FirstCalls::LetGo {

@@ -201,7 +201,7 @@ pub struct Pass {
 }
 
 /// The kind of a step of a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
     /// Reads, with any seeks between them.

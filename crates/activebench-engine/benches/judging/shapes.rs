@@ -30,33 +30,48 @@ pub(crate) struct Shape {
     pub(crate) name: &'static str,
     /// Calls of one unit, about.
     pub(crate) calls_per_unit: u64,
+    /// Most units; `u64::MAX` where a run may have any number of them.
+    pub(crate) most_units: u64,
     /// Makes the run of this many units.
     pub(crate) make: fn(u64) -> Made,
 }
 
+impl Shape {
+    const fn new(name: &'static str, calls_per_unit: u64, make: fn(u64) -> Made) -> Self {
+        Self { name, calls_per_unit, most_units: u64::MAX, make }
+    }
+
+    const fn up_to(self, most_units: u64) -> Self {
+        Self { most_units, ..self }
+    }
+}
+
+/// Most passes of a run that are judged.
+const MOST_PASSES: u64 = 4096;
+
 /// Every shape.
 pub(crate) const SHAPES: &[Shape] = &[
-    Shape { name: "reads", calls_per_unit: 1, make: reads },
-    Shape { name: "overwrites", calls_per_unit: 1, make: overwrites },
-    Shape { name: "reopens", calls_per_unit: 3, make: reopens },
-    Shape { name: "files", calls_per_unit: 3, make: files },
-    Shape { name: "fsyncs", calls_per_unit: 2, make: fsyncs },
-    Shape { name: "syncs-between-reopens", calls_per_unit: 4, make: syncs_between_reopens },
-    Shape { name: "threads", calls_per_unit: 100, make: threads },
-    Shape { name: "processes", calls_per_unit: 3, make: processes },
-    Shape { name: "descriptors", calls_per_unit: 2, make: descriptors },
-    Shape { name: "dups", calls_per_unit: 3, make: dups },
-    Shape { name: "mappings", calls_per_unit: 2, make: mappings },
-    Shape { name: "mappings-unmapped", calls_per_unit: 2, make: mappings_unmapped },
-    Shape { name: "alternating", calls_per_unit: 2, make: alternating },
-    Shape { name: "create-delete", calls_per_unit: 4, make: create_delete },
-    Shape { name: "executions", calls_per_unit: 1, make: executions },
-    Shape { name: "uring", calls_per_unit: 2, make: uring },
-    Shape { name: "device-requests", calls_per_unit: 1, make: device_requests },
-    Shape { name: "iozone-rows", calls_per_unit: 12, make: iozone_rows },
-    Shape { name: "fio-jobs", calls_per_unit: 4, make: fio_jobs },
-    Shape { name: "fio-threads", calls_per_unit: 4, make: fio_threads },
-    Shape { name: "fio-files", calls_per_unit: 4, make: fio_files },
+    Shape::new("reads", 1, reads),
+    Shape::new("overwrites", 1, overwrites),
+    Shape::new("reopens", 3, reopens),
+    Shape::new("files", 3, files),
+    Shape::new("fsyncs", 2, fsyncs),
+    Shape::new("syncs-between-reopens", 4, syncs_between_reopens),
+    Shape::new("threads", 100, threads),
+    Shape::new("processes", 3, processes),
+    Shape::new("descriptors", 2, descriptors),
+    Shape::new("dups", 3, dups),
+    Shape::new("mappings", 2, mappings),
+    Shape::new("mappings-unmapped", 2, mappings_unmapped),
+    Shape::new("alternating", 2, alternating),
+    Shape::new("create-delete", 4, create_delete),
+    Shape::new("executions", 1, executions),
+    Shape::new("uring", 2, uring),
+    Shape::new("device-requests", 1, device_requests),
+    Shape::new("iozone-rows", 12, iozone_rows).up_to(MOST_PASSES / 4),
+    Shape::new("fio-jobs", 4, fio_jobs).up_to(MOST_PASSES),
+    Shape::new("fio-threads", 4, fio_threads).up_to(MOST_PASSES),
+    Shape::new("fio-files", 4, fio_files),
 ];
 
 /// A number of values, each made when it is read.

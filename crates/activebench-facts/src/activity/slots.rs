@@ -155,6 +155,8 @@ pub(super) struct Slots {
     latest: Vec<Option<RunNumber>>,
     /// The latest run of the slots before a descriptor's first event.
     latest_before: HashMap<Key, RunNumber>,
+    /// The latest run of a thread, file and kind in the slots that have [`MOST_RUNS`] or more.
+    crowded: HashMap<(Key, u32), HashMap<(u32, FileId, StepKind), RunNumber>>,
     cursors: HashMap<u32, Cursor>,
     /// Number of cursors after those of ended threads were last let go of.
     kept_cursors: usize,
@@ -174,6 +176,7 @@ impl Slots {
             timelines,
             runs: Vec::new(),
             latest_before: HashMap::new(),
+            crowded: HashMap::new(),
             cursors: HashMap::new(),
             kept_cursors: 0,
             ends,
@@ -224,10 +227,11 @@ impl Slots {
             slot => self.latest[slot as usize],
         };
         let of_slot = latest.map_or(0, |latest| placed(&self.runs, latest).number + 1);
+        let own = (call.tid, file, kind);
         let taken = cursor.run.filter(|run| placed(&self.runs, *run).run.takes(file, kind)).or_else(|| {
-            let earlier = |run: &RunNumber| placed(&self.runs, *run).previous;
-            let mut from_latest = std::iter::successors(latest.filter(|_| of_slot >= MOST_RUNS), earlier);
-            from_latest.find(|run| placed(&self.runs, *run).run.is_of(call.tid, file, kind))
+            let latest = latest.filter(|_| of_slot >= MOST_RUNS)?;
+            let place = (cursor.key, cursor.slot);
+            self.crowded.entry(place).or_insert_with(|| latest_by_owner(&self.runs, latest)).get(&own).copied()
         });
         if let Some(run) = taken {
             run_at(&mut self.runs, run).extend(kind, call);
@@ -239,6 +243,9 @@ impl Slots {
         match (cursor.slot, added) {
             (0, Some(added)) => drop(self.latest_before.insert(cursor.key, added)),
             (slot, _) => self.latest[slot as usize] = added,
+        }
+        if let Some(of_slot) = self.crowded.get_mut(&(cursor.key, cursor.slot)) {
+            of_slot.extend(added.map(|added| (own, added)));
         }
         added
     }
@@ -255,8 +262,8 @@ impl Slots {
     }
 
     pub(super) fn into_timelines(self) -> Timelines {
-        let Self { timelines, mut runs, latest, latest_before, cursors, ends, .. } = self;
-        drop((latest, latest_before, cursors, ends));
+        let Self { timelines, mut runs, latest, latest_before, crowded, cursors, ends, .. } = self;
+        drop((latest, latest_before, crowded, cursors, ends));
         runs.shrink_to_fit();
         // They leave from the end.
         let place = |placed: &Placed| (placed.run.key(), placed.slot, placed.run.start_ns(), placed.number);
@@ -267,6 +274,17 @@ impl Slots {
 
 fn placed(runs: &[Placed], number: RunNumber) -> &Placed {
     &runs[number.get() as usize - 1]
+}
+
+/// Returns the latest run of each thread, file and kind among a slot's runs, of which the latest one is given.
+fn latest_by_owner(runs: &[Placed], latest: RunNumber) -> HashMap<(u32, FileId, StepKind), RunNumber> {
+    let mut by_owner = HashMap::new();
+    for number in std::iter::successors(Some(latest), |run| placed(runs, *run).previous) {
+        if let Some(owner) = placed(runs, number).run.owner() {
+            by_owner.entry(owner).or_insert(number);
+        }
+    }
+    by_owner
 }
 
 fn run_at(runs: &mut [Placed], number: RunNumber) -> &mut Run {
@@ -316,12 +334,12 @@ impl Run {
         self.file().is_some_and(|(own, ..)| own == file) && (kind == StepKind::Seek || kind == self.kind())
     }
 
-    fn is_of(&self, tid: u32, file: FileId, kind: StepKind) -> bool {
-        let is_own = match self {
-            Self::One(call) => call.tid == tid,
-            Self::Several(several) => several.step.tids == [tid],
-        };
-        is_own && kind == self.kind() && self.takes(file, kind)
+    /// Returns its thread, file and kind; a run of several calls is of one thread.
+    fn owner(&self) -> Option<(u32, FileId, StepKind)> {
+        match self {
+            Self::One(call) => Some((call.tid, call.file?, self.kind())),
+            Self::Several(several) => Some((*several.step.tids.first()?, several.file, self.kind())),
+        }
     }
 
     fn extend(&mut self, kind: StepKind, call: &PlainCall) {

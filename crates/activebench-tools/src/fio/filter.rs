@@ -132,8 +132,9 @@ impl Section<'_> {
     /// Returns true if the object has fio's own layout: another program may have changed the order of keys, and dropped
     /// one of those that occur twice.
     pub(super) fn is_as_printed(&self) -> bool {
-        let mut lines = self.text.lines();
-        lines.next() == Some("{") && lines.next().is_some_and(|line| line.starts_with("  \"fio version\" :"))
+        // Not by its lines: the object may be one line of many MiB.
+        let second_line = self.text.strip_prefix("{\n").or_else(|| self.text.strip_prefix("{\r\n"));
+        second_line.is_some_and(|line| line.starts_with("  \"fio version\" :"))
     }
 }
 

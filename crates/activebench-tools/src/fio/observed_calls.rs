@@ -16,10 +16,11 @@ pub(super) struct Seen<'a> {
     files: HashMap<FileId, &'a FileSeen>,
     by_file: HashMap<FileId, Vec<&'a Pass>>,
     by_process: HashMap<u32, Vec<&'a Pass>>,
+    /// The passes that a thread of a process opened or moved data in: their places in `by_process`, ascending.
+    by_thread: HashMap<(u32, u32), Vec<usize>>,
     /// The kernel's threads for the io_uring of each thread, whose names contain its number.
     kernel_threads: HashMap<u32, Vec<u32>>,
     syncs: Syncs<'a>,
-    asides: Asides,
 }
 
 /// Names that identify files as data or as auxiliary files, from the jobs' options.
@@ -62,20 +63,24 @@ impl Asides {
 }
 
 impl<'a> Seen<'a> {
-    /// Groups the calls by file and process. `asides` are those of the jobs.
-    pub(super) fn new(activity: &'a Activity, asides: Asides) -> Self {
+    /// Groups the calls by file, process and thread. `asides` are those of the jobs.
+    pub(super) fn new(activity: &'a Activity, asides: &Asides) -> Self {
         let mut seen = Seen {
             activity,
             files: activity.files.iter().map(|file| (file.id, file)).collect(),
             by_file: HashMap::new(),
             by_process: HashMap::new(),
+            by_thread: HashMap::new(),
             kernel_threads: HashMap::new(),
             syncs: Syncs::new(activity, &activity.passes, changes, |name| name),
-            asides,
         };
+        let is_aside = |file: &&FileSeen| !file.names.is_empty() && file.names.iter().all(|name| asides.has(name));
+        let aside_files: HashSet<FileId> = activity.files.iter().filter(is_aside).map(|file| file.id).collect();
         for pass in &activity.passes {
             seen.by_file.entry(pass.file).or_default().push(pass);
-            seen.by_process.entry(pass.tgid).or_default().push(pass);
+            if !aside_files.contains(&pass.file) {
+                seen.add(pass);
+            }
         }
         for task in &activity.tasks {
             let kernel = task.comm.strip_prefix("iou-sqp-").or(task.comm.strip_prefix("iou-wrk-"));
@@ -86,11 +91,31 @@ impl<'a> Seen<'a> {
         seen
     }
 
+    fn add(&mut self, pass: &'a Pass) {
+        let of_process = self.by_process.entry(pass.tgid).or_default();
+        let place = of_process.len();
+        of_process.push(pass);
+        let tids = pass.open.map(|open| open.tid).into_iter();
+        for tid in tids.chain(pass.steps.iter().flat_map(|step| &step.tids).copied()) {
+            let places = self.by_thread.entry((pass.tgid, tid)).or_default();
+            if places.last() != Some(&place) {
+                places.push(place);
+            }
+        }
+    }
+
     /// Returns the passes of a process over files of a benchmark: no logs, no verification state, no virtual files of
     /// the kernel.
-    pub(super) fn passes_of(&self, tgid: u32) -> impl Iterator<Item = &'a Pass> {
-        let own = self.by_process.get(&tgid).into_iter().flatten().copied();
-        own.filter(|pass| !self.is_aside(pass.file))
+    pub(super) fn passes_of(&self, tgid: u32) -> &[&'a Pass] {
+        self.by_process.get(&tgid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns those of [`Self::passes_of`] that one of some threads opened or moved data in.
+    pub(super) fn passes_of_threads(&self, tgid: u32, tids: &[u32]) -> Vec<&'a Pass> {
+        let places: BTreeSet<usize> =
+            tids.iter().filter_map(|tid| self.by_thread.get(&(tgid, *tid))).flatten().copied().collect();
+        let of_process = self.passes_of(tgid);
+        places.into_iter().map(|place| of_process[place]).collect()
     }
 
     pub(super) fn passes_over(&self, file: FileId) -> &[&'a Pass] {
@@ -99,11 +124,6 @@ impl<'a> Seen<'a> {
 
     pub(super) fn names_of(&self, file: FileId) -> impl Iterator<Item = &'a str> {
         self.files.get(&file).into_iter().flat_map(|seen| &seen.names).map(String::as_str)
-    }
-
-    fn is_aside(&self, file: FileId) -> bool {
-        let mut names = self.names_of(file).peekable();
-        names.peek().is_some() && names.all(|name| self.asides.has(name))
     }
 
     /// Returns the kernel's threads for the io_uring of a thread.

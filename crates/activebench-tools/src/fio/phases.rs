@@ -31,7 +31,7 @@ pub(super) fn phases(setup: &Setup, output: &ToolOutput, parsed: &Parsed, activi
     let mut report = output::read(setup, output).report;
     let as_printed = entries::pair(setup, &report.entries);
     let options = || setup.jobs.iter().chain(as_printed.iter().flat_map(|paired| &paired.jobs)).map(|job| &job.options);
-    let seen = Seen::new(activity, Asides::of(options()));
+    let seen = Seen::new(activity, &Asides::of(options()));
     tasks::count_jobs(setup, &mut report.entries, &seen);
     let paired = entries::pair(setup, &report.entries);
     let assigned = tasks::assign(setup, &report.entries, &paired, &seen);
@@ -129,13 +129,10 @@ impl Locator<'_> {
 
     /// Returns the passes of a task over files that may be the job's own, ordered by time.
     fn passes_of(&self, task: &JobTask, job: &JobOptions) -> Vec<&Pass> {
-        let tids = self.tids_of(task);
-        let own = |pass: &&Pass| {
-            let opened = pass.open.is_some_and(|open| open.tid == task.tid);
-            let moved = || pass.steps.iter().flat_map(|step| &step.tids).any(|tid| tids.contains(tid));
-            !task.is_thread || opened || moved()
+        let mut passes: Vec<&Pass> = match task.is_thread {
+            true => self.seen.passes_of_threads(task.tgid, &self.tids_of(task)),
+            false => self.seen.passes_of(task.tgid).to_vec(),
         };
-        let mut passes: Vec<&Pass> = self.seen.passes_of(task.tgid).filter(own).collect();
         if let Some(names) =
             job.filenames().filter(|names| !names.is_empty() && !names.iter().any(|name| name.contains('$')))
         {
