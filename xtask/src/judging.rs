@@ -1,15 +1,16 @@
-//! `cargo xtask judging`: the cost of judging by the shape of the run, beside its aims.
+//! `cargo xtask judging`: the cost of judging by the shape of the run, and of the shortest run, beside their aims.
 //!
 //! The bench `judging` judges generated runs of every shape at three sizes. This task runs it and writes its table, and
-//! what it says about each aim, as a page.
+//! what it says about each aim, as a page. Beside it `verify -- true` is run some times: start, one process, reports.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::overhead::statistics::{Interval, median_interval};
 use crate::provenance;
 use crate::workspace;
 
@@ -25,6 +26,11 @@ const MOST_MIB: f64 = 256.0;
 const MOST_GROWTH: f64 = 2.2;
 /// Longest judgement of a run of [`CALLS`] of the shapes that were quadratic once, in seconds.
 const MOST_SECONDS_AT_ALL: f64 = 10.0;
+
+/// Longest `verify -- true`, in milliseconds.
+const MOST_START_MS: f64 = 150.0;
+/// Number of times that it is measured, after a first time that fills the caches.
+const STARTS: usize = 30;
 
 /// Options of `cargo xtask judging`.
 #[derive(Debug, clap::Args)]
@@ -86,7 +92,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     let judgements: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().filter_map(Judgement::parse).collect();
     ensure!(!judgements.is_empty(), "the bench printed no row: there is no such shape");
-    let page = page(&judgements, &provenance::line(&[], started.elapsed())?);
+    let starts_ms = starts_ms()?;
+    let page = page(&judgements, &starts_ms, &provenance::line(&[], started.elapsed())?);
     let path = match options.shapes.is_empty() && options.calls == CALLS {
         true => workspace::root().join(PAGE),
         false => workspace::target_dir()?.join("judging.md"),
@@ -96,7 +103,46 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(judgements: &[Judgement], provenance: &str) -> String {
+/// Runs `verify -- true` again and again; returns the wall time of each, in milliseconds.
+fn starts_ms() -> Result<Vec<f64>> {
+    let product = workspace::build_product()?;
+    let folder = tempfile::tempdir().context("cannot make a folder for the runs")?;
+    let mut times_ms = Vec::new();
+    for number in 0..=STARTS {
+        let started = Instant::now();
+        let mut command = Command::new(&product);
+        command.args(["verify", "--", "true"]).current_dir(folder.path());
+        let output = command.output().context("cannot run activebench")?;
+        let took_ms = started.elapsed().as_secs_f64() * 1e3;
+        // A run without figures is inconclusive, but it is observed.
+        let is_observed = String::from_utf8_lossy(&output.stdout).contains("INCONCLUSIVE");
+        ensure!(is_observed, "verify -- true did not observe: {}", String::from_utf8_lossy(&output.stderr));
+        if number > 0 {
+            times_ms.push(took_ms);
+        }
+    }
+    Ok(times_ms)
+}
+
+/// Compares the median of the starts with the aim.
+fn of_starts(starts_ms: &[f64]) -> Option<(String, String, &'static str)> {
+    let Interval { low, high } = median_interval(starts_ms)?;
+    let mut ordered = starts_ms.to_vec();
+    ordered.sort_by(f64::total_cmp);
+    let word = match (high <= MOST_START_MS, low > MOST_START_MS) {
+        (true, _) => "within",
+        (_, true) => "beyond",
+        _ => "cannot be told",
+    };
+    let measured = format!(
+        "{:.0} ms (95 % interval of the median {low:.0} to {high:.0}, {} runs)",
+        ordered[ordered.len() / 2],
+        ordered.len()
+    );
+    Some((format!("`activebench verify -- true` within {MOST_START_MS} ms"), measured, word))
+}
+
+fn page(judgements: &[Judgement], starts_ms: &[f64], provenance: &str) -> String {
     let mut page = String::from(
         "# What judging costs\n\n\
          Measured by `cargo xtask judging`, which writes this page; nobody edits it.\n\n\
@@ -110,6 +156,9 @@ fn page(judgements: &[Judgement], provenance: &str) -> String {
     page.push_str("## Beside the aims\n\n| aim | measured | |\n| --- | --- | --- |\n");
     for (aim, measured, is_within) in aims(judgements) {
         let word = if is_within { "within" } else { "beyond" };
+        writeln!(page, "| {aim} | {measured} | {word} |").expect("a String takes every character");
+    }
+    if let Some((aim, measured, word)) = of_starts(starts_ms) {
         writeln!(page, "| {aim} | {measured} | {word} |").expect("a String takes every character");
     }
     page.push_str(
@@ -221,7 +270,11 @@ mod tests {
                 ("files 3.00 times", false)
             ]
         );
-        let page = page(&judgements(), "here");
+        let page = page(&judgements(), &[100.0, 110.0, 120.0, 130.0, 140.0, 145.0], "here");
+        assert!(
+            page.contains("true` within 150 ms | 130 ms (95 % interval of the median 100 to 145, 6 runs) | within |"),
+            "{page}"
+        );
         assert!(page.contains("| files | 2000 | 1 | 0 | 4.40 | 0.10 | 2250000 | 3.00 | 600 |"), "{page}");
     }
 }

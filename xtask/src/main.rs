@@ -60,7 +60,7 @@ enum Task {
     Truth(truth::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
-    /// Measure what judging costs, by the shape of the run
+    /// Measure what judging costs by the shape of the run, and what the shortest run takes
     Judging(judging::Options),
     /// Measure what building and testing cost, from an empty target folder and an empty registry
     Buildtime(buildtime::Options),

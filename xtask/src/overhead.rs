@@ -9,7 +9,7 @@ mod offsets;
 mod outputs;
 mod page;
 mod results;
-mod statistics;
+pub(crate) mod statistics;
 mod unobserved;
 mod variants;
 mod workloads;
