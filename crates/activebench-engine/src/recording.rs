@@ -251,7 +251,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
         // If the report owns standard output, the tool's output goes to standard error.
         stdout_is_terminal: match child_output {
             ChildOutput::Stdout => std::io::stdout().is_terminal(),
-            ChildOutput::Stderr => false,
+            ChildOutput::Stderr | ChildOutput::Recorded => false,
         },
         stderr_is_terminal: std::io::stderr().is_terminal(),
         probe: probe_options(observing, shown, &mut survey, directory),

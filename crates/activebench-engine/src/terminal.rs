@@ -39,6 +39,9 @@ pub enum ChildOutput {
     Stdout,
     /// To our standard error, because our standard output holds a report alone.
     Stderr,
+    /// Its standard output to the run directory alone, because the user did not ask for this tool; its standard error
+    /// to ours.
+    Recorded,
 }
 
 /// What is shown of a run while it goes on.
@@ -169,7 +172,8 @@ impl Terminal {
     }
 
     fn write(&mut self, stream: Stream, bytes: &[u8]) {
-        if self.broken_pipe || bytes.is_empty() {
+        let is_kept_back = stream == Stream::Stdout && self.child_output == ChildOutput::Recorded;
+        if self.broken_pipe || bytes.is_empty() || is_kept_back {
             return;
         }
         let to_stdout = stream == Stream::Stdout && self.child_output == ChildOutput::Stdout;

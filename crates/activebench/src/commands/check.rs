@@ -1,9 +1,9 @@
 //! `activebench check`: how fast is the storage below a folder?
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use activebench_engine::check::{Check, answer};
+use activebench_engine::check::{Check, Checked, answer};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use activebench_engine::recording::{self, ChildOutput, Observing, Recorder, RunToRecord};
 use activebench_engine::runs_folder::{default_directory, point_latest};
@@ -83,7 +83,7 @@ impl Subcommand for CheckFolder {
             live: self.live.is_wanted,
             child_output: match output::report_owns_stdout(&self.output.formats) {
                 true => ChildOutput::Stderr,
-                false => ChildOutput::Stdout,
+                false => ChildOutput::Recorded,
             },
             timelines: formats::timelines_of(&self.output.formats),
             ..Observing::default()
@@ -113,10 +113,20 @@ impl Subcommand for CheckFolder {
         point_latest(&self.runs_folder.path, &directory);
         output::render(&recorded.judged, &recorded.reader, &self.output)?;
         if self.output.formats.is_empty() {
-            let answer = answer(&recorded.judged);
-            let lines: String = answer.lines.iter().map(|line| format!("  {}\n", terminal(line))).collect();
-            output::print(&format!("\nCHECK  {}\n{lines}", terminal(&answer.sentence)))?;
+            output::print(&table(&self.folder, &answer(&recorded.judged)))?;
         }
         Ok(if recorded.interrupted { INTERRUPTED } else { recorded.judged.exit_code })
     }
+}
+
+/// Returns the answer as rows of at most 80 columns: the figure, and where it lies among others.
+fn table(folder: &Path, answer: &[Checked]) -> String {
+    let mut table = format!("\nCHECK  {}\n", terminal(&folder.display().to_string()));
+    for Checked { name, figure, place } in answer {
+        let figure = figure.map_or_else(|| "not known".to_owned(), |figure| figure.to_string());
+        let row = format!("  {name:<25}{:>11}  {}", terminal(&figure), place.as_deref().unwrap_or_default());
+        table.push_str(row.trim_end());
+        table.push('\n');
+    }
+    table
 }
