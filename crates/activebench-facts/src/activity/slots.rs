@@ -21,6 +21,9 @@ pub(super) type Key = (u32, i32);
 /// A structural call on a descriptor's timeline: its index in [`Timelines::calls`].
 pub(super) type Event = (Key, u32);
 
+/// A thread, and what it does to which file.
+type Owner = (u32, FileId, StepKind);
+
 /// Number of a run in [`Slots::runs`], from one.
 type RunNumber = NonZeroU32;
 
@@ -156,7 +159,7 @@ pub(super) struct Slots {
     /// The latest run of the slots before a descriptor's first event.
     latest_before: HashMap<Key, RunNumber>,
     /// The latest run of a thread, file and kind in the slots that have [`MOST_RUNS`] or more.
-    crowded: HashMap<(Key, u32), HashMap<(u32, FileId, StepKind), RunNumber>>,
+    crowded: HashMap<(Key, u32), HashMap<Owner, RunNumber>>,
     cursors: HashMap<u32, Cursor>,
     /// Number of cursors after those of ended threads were last let go of.
     kept_cursors: usize,
@@ -277,7 +280,7 @@ fn placed(runs: &[Placed], number: RunNumber) -> &Placed {
 }
 
 /// Returns the latest run of each thread, file and kind among a slot's runs, of which the latest one is given.
-fn latest_by_owner(runs: &[Placed], latest: RunNumber) -> HashMap<(u32, FileId, StepKind), RunNumber> {
+fn latest_by_owner(runs: &[Placed], latest: RunNumber) -> HashMap<Owner, RunNumber> {
     let mut by_owner = HashMap::new();
     for number in std::iter::successors(Some(latest), |run| placed(runs, *run).previous) {
         if let Some(owner) = placed(runs, number).run.owner() {
@@ -335,7 +338,7 @@ impl Run {
     }
 
     /// Returns its thread, file and kind; a run of several calls is of one thread.
-    fn owner(&self) -> Option<(u32, FileId, StepKind)> {
+    fn owner(&self) -> Option<Owner> {
         match self {
             Self::One(call) => Some((call.tid, call.file?, self.kind())),
             Self::Several(several) => Some((*several.step.tids.first()?, several.file, self.kind())),
