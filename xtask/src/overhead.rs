@@ -8,7 +8,7 @@ mod bench;
 mod offsets;
 mod outputs;
 mod page;
-mod results;
+pub(crate) mod results;
 pub(crate) mod statistics;
 mod unobserved;
 mod variants;

@@ -36,7 +36,7 @@ pub mod interruption;
 pub mod judge;
 mod measured;
 mod measurements;
-mod most_judged;
+pub mod most_judged;
 mod named_devices;
 pub mod plan;
 pub mod preparation;

@@ -8,9 +8,9 @@ use activebench_model::phase::Phase;
 
 use crate::measured::Measured;
 
-/// Most passes that are judged. `iozone -a` has some 2,500 figures at most, and fio at most 4,096 jobs (fio.h,
-/// `REAL_MAX_JOBS`, 3.33).
-const MOST_PHASES: usize = 1 << 12;
+/// Most passes that are judged: as many as fio can have jobs (`REAL_MAX_JOBS`, fio.h, 3.33). A job that reads and writes
+/// has two.
+pub const MOST_PHASES: usize = 1 << 12;
 
 /// Most figures that are judged: eight of each pass.
 const MOST_CLAIMS: usize = MOST_PHASES << 3;

@@ -69,12 +69,7 @@ fn provenance(provenance: &Provenance) -> String {
 
 fn aim_row(aim: &Aim) -> String {
     let measured = aim.measured.as_deref().unwrap_or("not measured");
-    let standing = match aim.standing {
-        Some(Standing::Within) => "within",
-        Some(Standing::Beyond) => "beyond",
-        Some(Standing::CannotTell) => "cannot tell",
-        None => "-",
-    };
+    let standing = aim.standing.map_or("-", Standing::word);
     format!("| {} | {measured} | {standing} |\n", aim.aim)
 }
 

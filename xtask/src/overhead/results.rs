@@ -218,11 +218,20 @@ pub(crate) enum Standing {
 
 impl Standing {
     /// Compares an interval with the highest accepted value, and with the lowest plausible one.
-    fn of(interval: Option<Interval>, most: f64, least: f64) -> Standing {
+    pub(crate) fn of(interval: Option<Interval>, most: f64, least: f64) -> Standing {
         match interval {
             Some(interval) if interval.low > most => Standing::Beyond,
             Some(interval) if interval.high <= most && interval.high >= least => Standing::Within,
             _ => Standing::CannotTell,
+        }
+    }
+
+    /// Returns its word in a table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Standing::Within => "within",
+            Standing::Beyond => "beyond",
+            Standing::CannotTell => "cannot tell",
         }
     }
 }

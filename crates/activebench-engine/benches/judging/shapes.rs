@@ -1,5 +1,6 @@
 //! The shapes: generators of runs in which one dimension grows.
 
+use activebench_engine::most_judged::MOST_PHASES;
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Backend, ProbeStatus, RecordAccount};
@@ -46,9 +47,6 @@ impl Shape {
     }
 }
 
-/// Most passes of a run that are judged.
-const MOST_PASSES: u64 = 4096;
-
 /// Every shape.
 pub(crate) const SHAPES: &[Shape] = &[
     Shape::new("reads", 1, reads),
@@ -68,9 +66,9 @@ pub(crate) const SHAPES: &[Shape] = &[
     Shape::new("executions", 1, executions),
     Shape::new("uring", 2, uring),
     Shape::new("device-requests", 1, device_requests),
-    Shape::new("iozone-rows", 12, iozone_rows).up_to(MOST_PASSES / 4),
-    Shape::new("fio-jobs", 4, fio_jobs).up_to(MOST_PASSES),
-    Shape::new("fio-threads", 4, fio_threads).up_to(MOST_PASSES),
+    Shape::new("iozone-rows", 12, iozone_rows).up_to(MOST_PHASES as u64 / 4),
+    Shape::new("fio-jobs", 4, fio_jobs).up_to(MOST_PHASES as u64),
+    Shape::new("fio-threads", 4, fio_threads).up_to(MOST_PHASES as u64),
     Shape::new("fio-files", 4, fio_files),
 ];
 

@@ -281,6 +281,30 @@ fn an_endless_alternation_stays_small_and_whole() {
 }
 
 #[test]
+fn of_an_endless_alternation_of_threads_each_goes_on_with_its_own_steps() {
+    const THREADS: u32 = 5_000;
+    let mut story = Story::new();
+    story.open(3, "f");
+    for _ in 0..2 {
+        for thread in 0..THREADS {
+            story.by(TOOL, TOOL + thread);
+            story.read(3, u64::from(thread));
+            story.write(3, u64::from(thread));
+        }
+    }
+    let activity = story.activity();
+    let steps = &activity.passes[0].steps;
+    // More than are kept apart, because each thread has one of each kind; its second round adds to them.
+    assert_eq!(steps.len(), 2 * THREADS as usize);
+    for kind in [StepKind::Read, StepKind::Write] {
+        let of_kind = || steps.iter().filter(|step| step.kind == kind);
+        assert!(of_kind().all(|step| step.tids.len() == 1), "{kind:?}");
+        let late = of_kind().rev().take(100).map(|step| step.calls).collect::<Vec<_>>();
+        assert_eq!(late, [2; 100], "{kind:?}");
+    }
+}
+
+#[test]
 fn the_stub_is_not_the_tool() {
     let mut story = Story::new();
     story.open(3, "f");

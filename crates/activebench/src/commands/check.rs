@@ -81,10 +81,7 @@ impl Subcommand for CheckFolder {
             user: self.user.clone(),
             quiet: self.output.quiet,
             live: self.live.is_wanted,
-            child_output: match output::report_owns_stdout(&self.output.formats) {
-                true => ChildOutput::Stderr,
-                false => ChildOutput::Recorded,
-            },
+            child_output: ChildOutput::Recorded,
             timelines: formats::timelines_of(&self.output.formats),
             ..Observing::default()
         };
@@ -124,8 +121,10 @@ fn table(folder: &Path, answer: &[Checked]) -> String {
     let mut table = format!("\nCHECK  {}\n", terminal(&folder.display().to_string()));
     for Checked { name, figure, place } in answer {
         let figure = figure.map_or_else(|| "not known".to_owned(), |figure| figure.to_string());
-        let row = format!("  {name:<25}{:>11}  {}", terminal(&figure), place.as_deref().unwrap_or_default());
-        table.push_str(row.trim_end());
+        table.push_str(&format!("  {name:<25}{figure:>11}"));
+        if let Some(place) = place {
+            table.push_str(&format!("  {place}"));
+        }
         table.push('\n');
     }
     table
