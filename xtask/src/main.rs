@@ -1,10 +1,11 @@
-//! Project tasks: `cargo xtask demo`, `test`, `truth`, `new`, `bpf`, `docs`, `overhead`,
+//! Project tasks: `cargo xtask demo`, `test`, `truth`, `any-program`, `new`, `bpf`, `docs`, `overhead`,
 //! `judging`, `buildtime`, `kernels`, `fuzz`, `deny`, `attack`,
 //! `dist`.
 //!
 //! Contains the arguments and the exit code; each task is a module of its own. Nothing here is part of the product, and
 //! `cargo build` does not need it.
 
+mod any_program;
 mod apt_sources;
 mod attack;
 mod bpf;
@@ -58,6 +59,8 @@ enum Task {
     Docs(detector_pages::Options),
     /// Run the planted lies and their honest twins, and count what was found
     Truth(truth::Options),
+    /// Measure how many printed rates are read right without an adapter
+    AnyProgram(any_program::Options),
     /// Measure what observing costs, beside doing nothing and beside other tracers
     Overhead(overhead::Options),
     /// Measure what judging costs by the shape of the run, and what the shortest run takes
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::Bpf(options) => bpf::run(&options),
         Task::Docs(options) => detector_pages::run(&options),
         Task::Truth(options) => truth::run(&options),
+        Task::AnyProgram(options) => any_program::run(&options),
         Task::Overhead(options) => overhead::run(&options),
         Task::Judging(options) => judging::run(&options),
         Task::Buildtime(options) => buildtime::run(&options),

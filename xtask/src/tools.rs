@@ -47,6 +47,11 @@ pub(crate) const F3_READ: Tool = Tool::of(f3::READER);
 pub(crate) const POSTMARK: Tool = Tool::of(postmark::PROGRAM);
 /// pg_test_fsync.
 pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
+/// dbench, which no adapter knows.
+pub(crate) const DBENCH: Tool = Tool { command: "dbench", packages: Packages::everywhere("dbench") };
+/// RocksDB's benchmark, which no adapter knows.
+pub(crate) const DB_BENCH: Tool =
+    Tool { command: "db_bench", packages: Packages { apt: Some("rocksdb-tools"), ..Packages::NONE } };
 /// Makes ext4.
 pub(crate) const MKFS_EXT4: Tool = Tool { command: "mkfs.ext4", packages: Packages::everywhere("e2fsprogs") };
 /// Makes XFS.
@@ -132,6 +137,8 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &F3_WRITE,
     &F3_READ,
     &POSTMARK,
+    &DBENCH,
+    &DB_BENCH,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -163,6 +170,25 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &LOSETUP,
     &FUSE2FS,
     &NUMACTL,
+];
+/// Tools of the measurement of claims without adapters.
+pub(crate) const FOR_ANY_PROGRAM: &[&Tool] = &[
+    &IOZONE,
+    &FIO,
+    &BONNIE,
+    &SYSBENCH,
+    &IOPING,
+    &HDPARM,
+    &PG_TEST_FSYNC,
+    &FS_MARK,
+    &STRESS_NG,
+    &F3_WRITE,
+    &F3_READ,
+    &POSTMARK,
+    &DBENCH,
+    &DB_BENCH,
+    &MKFS_EXT4,
+    &LOSETUP,
 ];
 /// Measured tools, and tools that the product is compared with, in the measurement of the cost of observing.
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP, &MKFS_EXT4];

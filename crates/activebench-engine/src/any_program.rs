@@ -8,7 +8,7 @@ use activebench_model::claim::Parsed;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::run::Manifest;
-use activebench_tools::matched_numbers::{Known, matched};
+use activebench_tools::matched_numbers::{About, Known, PrintTimes, matched};
 use activebench_tools::stated_claims::StatedClaim;
 use anyhow::{Context, anyhow};
 
@@ -23,9 +23,12 @@ pub(crate) fn read(
 ) -> anyhow::Result<(Parsed, Vec<Phase>)> {
     let stated = stated_claims(&manifest.choices.claims).context("the record has a `--claim` that cannot be read")?;
     let observed = ObservedPasses::new(activity);
-    let known = Known { program: manifest.command.program(), subject: manifest.choices.subject };
+    let print_times = PrintTimes::new(&activity.output_writes, output);
+    let (program, subject) = (manifest.command.program(), manifest.choices.subject);
+    let known = Known { program, subject, print_times: &print_times };
     let found = matched(output, &stated, observed.passes(), known);
-    let mut phases: Vec<Phase> = found.phases.iter().map(|(pass, window)| observed.phase(*pass, *window)).collect();
+    let phase = |about: &About| observed.phase(about.pass, about.window, about.calls, about.each_task);
+    let mut phases: Vec<Phase> = found.phases.iter().map(phase).collect();
     let claimed: HashSet<_> =
         phases.iter().flat_map(|phase| phase.parts.iter().map(|part| (part.file, phase.direction))).collect();
     let mut ids: HashSet<String> = phases.iter().map(|phase| phase.id.clone()).collect();

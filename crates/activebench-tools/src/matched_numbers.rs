@@ -14,19 +14,27 @@
 //! Where another number of the same line or block agrees with the same window, and one is an amount and the other a
 //! time or rate, their chances are multiplied, and by the number of pairs that there are. All of it is multiplied by the
 //! number of lines with numbers.
+//!
+//! # The time of printing
+//! A number is not about what happened after it was printed: a window that ended later is not compared with it. Where
+//! several passes agree, one that began after the number before was printed goes before those that a number claimed
+//! already. Where numbers of a row were printed together behind as many passes, they are about them in their order.
 
 mod chance;
+mod print_times;
+mod row_order;
 mod subject;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use activebench_model::claim::{Claim, Metric, NearestPass, Parsed, Subject, Unmatched, UnmatchedNumber};
 use activebench_model::direction::Direction;
-use activebench_model::observed_pass::ObservedPass;
+use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::output::ToolOutput;
+use activebench_model::phase::NameOperation;
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{Counted, PrintedNumber, Reading, printed_numbers};
+use crate::printed_numbers::{Counted, OfTask, Operation, PrintedNumber, Reading, printed_numbers};
 use crate::stated_claims::{StatedClaim, StatedNumber};
 
 /// Largest probability, over the whole run, that a number agrees by chance.
@@ -38,11 +46,25 @@ pub const DECADES: f64 = 6.0;
 /// Largest distance beside the printed resolution, as a share of the figure.
 const TOLERANCE: f64 = 0.02;
 
+/// Distance, as a share, up to which the meaning of a unit is clear, if the other one is at least [`UNCLEAR_BASE`] away.
+const CLEAR_BASE: f64 = 0.005;
+
+/// See [`CLEAR_BASE`].
+const UNCLEAR_BASE: f64 = 0.015;
+
+/// Distance, as a share, of a pass that does not agree where another one agrees to [`SAME_WINDOW`].
+const FAR: f64 = 0.005;
+
+/// Coarsest size that shows the meaning of a unit, as a share: half a printed step.
+const FINE_SIZE: f64 = 0.01;
+
 /// Distance, as a share, by which a window may agree less than the best one and be taken for the one that was timed.
 const SAME_WINDOW: f64 = 0.001;
 
 /// Lines without a gap between them form a block of at most this many numbers.
 const MOST_OF_BLOCK: usize = 16;
+
+pub use print_times::PrintTimes;
 
 /// What is known of a run beside its passes and output.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +73,8 @@ pub struct Known<'a> {
     pub program: &'a str,
     /// The user's `--subject`.
     pub subject: Option<Subject>,
+    /// When the output was printed.
+    pub print_times: &'a PrintTimes,
 }
 
 /// Claims, and the passes and windows that they are about.
@@ -58,8 +82,21 @@ pub struct Known<'a> {
 pub struct Matched {
     /// Claims, notes, unmatched numbers.
     pub parsed: Parsed,
-    /// The passes with claims, each with one of its windows, in the order of the passes.
-    pub phases: Vec<(usize, usize)>,
+    /// The passes with claims, in their order.
+    pub phases: Vec<About>,
+}
+
+/// What a claim is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct About {
+    /// The place of the pass.
+    pub pass: usize,
+    /// The place of its window.
+    pub window: usize,
+    /// Calls of one operation.
+    pub calls: u64,
+    /// True if the claim is about the processes of the pass, each over its own time.
+    pub each_task: bool,
 }
 
 /// Finds the claims of an output.
@@ -72,13 +109,13 @@ pub fn matched(output: &ToolOutput, stated: &[StatedClaim], passes: &[ObservedPa
         stated.iter().any(same)
     };
     let mut candidates: Vec<Candidate> =
-        printed.numbers.into_iter().filter(|number| !is_stated(number)).map(found).collect();
+        printed.numbers.into_iter().filter(|number| !is_stated(number)).map(|number| found(number, known)).collect();
     candidates.extend(stated.into_iter().map(|StatedNumber { number, latency }| {
         let metric = latency.or_else(|| metric_of(&number));
-        Candidate { number, metric, latency, is_stated: true }
+        Candidate { printed_ns: printed_ns(&number, known), number, metric, latency, is_stated: true }
     }));
     candidates.sort_by_key(|candidate| (candidate.number.source.stream != "stdout", candidate.number.source.line));
-    let mut matching = Matching::new(&candidates, passes);
+    let mut matching = Matching::new(&candidates, &printed.settings, passes);
     matching.settle();
     matching.report(known, printed.left_out)
 }
@@ -92,28 +129,40 @@ struct Candidate {
     /// A latency that the user named. It is not compared here.
     latency: Option<Metric>,
     is_stated: bool,
+    /// When it was printed, if that is known.
+    printed_ns: Option<u64>,
 }
 
-fn found(number: PrintedNumber) -> Candidate {
-    Candidate { metric: metric_of(&number), number, latency: None, is_stated: false }
+fn found(number: PrintedNumber, known: Known<'_>) -> Candidate {
+    let (metric, printed_ns) = (metric_of(&number), printed_ns(&number, known));
+    Candidate { metric, number, latency: None, is_stated: false, printed_ns }
+}
+
+fn printed_ns(number: &PrintedNumber, known: Known<'_>) -> Option<u64> {
+    known.print_times.at(&number.source.stream, number.printed_bytes)
 }
 
 /// Returns the metric of a number; `None` for one that no pass has a figure for.
 fn metric_of(number: &PrintedNumber) -> Option<Metric> {
     match (number.unit, number.counted) {
         (_, Counted::Syncs) => None,
-        (Unit::BytesPerSec, _) => Some(Metric::Throughput),
+        (Unit::BytesPerSec, _) => Some(match number.of_task {
+            Some(OfTask::Min) => Metric::MinTaskThroughput,
+            Some(OfTask::Max) => Metric::MaxTaskThroughput,
+            Some(OfTask::Mean) => Metric::MeanTaskThroughput,
+            None => Metric::Throughput,
+        }),
         (Unit::OpsPerSec, _) => Some(Metric::OperationRate),
         (Unit::Ns, Counted::PerOperation) => Some(Metric::TimePerOperation),
         (Unit::Bytes, _) if !number.is_statistic => Some(Metric::BytesMoved),
-        (Unit::Count, Counted::Files) => None,
+        (Unit::Count, Counted::Files | Counted::Creates | Counted::Deletes) => None,
         (Unit::Count, _) if !number.is_statistic => Some(Metric::OperationsDone),
         _ => None,
     }
 }
 
 fn is_rate(metric: Option<Metric>) -> bool {
-    metric.is_some_and(|metric| metric.is_rate(true) || metric.is_latency())
+    metric.is_some_and(|metric| metric.is_rate(false) || metric.is_latency())
 }
 
 /// A figure of a pass with which a number is compared.
@@ -121,7 +170,66 @@ fn is_rate(metric: Option<Metric>) -> bool {
 struct Target {
     pass: usize,
     window: usize,
+    /// Calls of one operation.
+    calls: u64,
+    /// True for a figure of the processes, each over its own time.
+    each_task: bool,
     value: f64,
+}
+
+/// Figures that numbers are compared with, and those that agree.
+struct View {
+    /// The number of figures to compare with, by candidate.
+    targets: Vec<usize>,
+    /// Figures that agree, by candidate.
+    fits: Vec<Vec<Fit>>,
+    /// The chance of each candidate alone.
+    alone: Vec<f64>,
+}
+
+impl View {
+    /// Compares each number with what happened after a time.
+    fn new(candidates: &[Candidate], passes: &[ObservedPass], since: impl Fn(&Candidate) -> Option<u64>) -> Self {
+        let targets: Vec<Vec<Target>> = candidates.iter().map(|one| targets(one, passes, since(one))).collect();
+        let fits: Vec<Vec<Fit>> =
+            candidates.iter().zip(&targets).map(|(one, targets)| fits(&one.number, targets)).collect();
+        let alone = candidates.iter().zip(&targets).zip(&fits).map(|((one, targets), fits)| {
+            let values: Vec<f64> = targets.iter().map(|target| target.value).collect();
+            let distance = fits.iter().map(|fit| fit.distance).fold(f64::MAX, f64::min);
+            chance::of_number(&one.number, &values, distance)
+        });
+        Self { targets: targets.iter().map(Vec::len).collect(), alone: alone.collect(), fits }
+    }
+
+    /// Leaves out readings of units as powers of another base than the one of the output.
+    fn keep_base(&mut self, is_binary: bool) {
+        for fits in &mut self.fits {
+            fits.retain(|fit| fit.reading.is_binary.is_none_or(|one| one == is_binary));
+        }
+    }
+}
+
+/// Returns true if the output's `k` and `M` are powers of 1024, as sizes show that are those of a pass, of one of its files
+/// or of its calls; `None` where they show neither or both.
+fn base_of_units<'a>(sizes: impl Iterator<Item = &'a Vec<Reading>>, passes: &[ObservedPass]) -> Option<bool> {
+    let of_pass = |pass: &ObservedPass| {
+        let shares = [Some(pass.bytes), pass.bytes.checked_div(pass.opens), pass.bytes.checked_div(pass.calls)];
+        shares.into_iter().flatten().filter(|bytes| *bytes > 0)
+    };
+    let amounts: BTreeSet<u64> = passes.iter().flat_map(of_pass).collect();
+    let is_one = |reading: &&Reading| {
+        let is_fine = reading.resolution <= reading.value * FINE_SIZE;
+        let least = (reading.value - reading.resolution).ceil() as u64;
+        is_fine && amounts.range(least..=(reading.value + reading.resolution) as u64).next().is_some()
+    };
+    let shown = |readings: &Vec<Reading>| {
+        let mut bases = readings.iter().filter(is_one).map(|reading| reading.is_binary);
+        bases.next().flatten().filter(|one| bases.all(|other| other == Some(*one)))
+    };
+    let mut shown: Vec<bool> = sizes.filter_map(shown).collect();
+    shown.sort_unstable();
+    shown.dedup();
+    if let [one] = shown[..] { Some(one) } else { None }
 }
 
 /// A figure that agrees with a number.
@@ -147,10 +255,16 @@ enum Outcome {
 struct Matching<'a> {
     candidates: &'a [Candidate],
     passes: &'a [ObservedPass],
-    /// Figures that agree, by candidate.
-    fits: Vec<Vec<Fit>>,
-    /// The chance of each candidate alone.
-    alone: Vec<f64>,
+    /// What happened between the number printed before and a number.
+    new: View,
+    /// All that happened before a number was printed.
+    all: View,
+    /// When the number before the last I/O was printed, by candidate.
+    since: Vec<Option<u64>>,
+    /// The passes that a candidate can be about by its place in a row; `None` for all.
+    in_row: Vec<Option<Vec<usize>>>,
+    /// True if the output shows whether its `k` is 1000 or 1024.
+    is_base_known: bool,
     outcomes: Vec<Outcome>,
     /// Lines with numbers that may become claims: found ones, stated ones.
     lines: [f64; 2],
@@ -159,15 +273,23 @@ struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    fn new(candidates: &'a [Candidate], passes: &'a [ObservedPass]) -> Self {
-        let targets: Vec<Vec<Target>> = candidates.iter().map(|candidate| targets(candidate, passes)).collect();
-        let fits: Vec<Vec<Fit>> =
-            candidates.iter().zip(&targets).map(|(one, targets)| fits(&one.number, targets)).collect();
-        let alone = candidates.iter().zip(&targets).zip(&fits).map(|((one, targets), fits)| {
-            let values: Vec<f64> = targets.iter().map(|target| target.value).collect();
-            let distance = fits.iter().map(|fit| fit.distance).fold(f64::MAX, f64::min);
-            chance::of_number(&one.number, &values, distance)
-        });
+    fn new(candidates: &'a [Candidate], settings: &[Vec<Reading>], passes: &'a [ObservedPass]) -> Self {
+        let mut times: Vec<u64> = candidates.iter().filter_map(|one| one.printed_ns).collect();
+        times.sort_unstable();
+        let mut ends: Vec<u64> = passes.iter().map(|pass| pass.windows[0].end_ns).collect();
+        ends.sort_unstable();
+        let last = |of: &[u64], until_ns: u64| of[..of.partition_point(|at_ns| *at_ns <= until_ns)].last().copied();
+        // What is printed without I/O between it is printed together.
+        let before = |one: &Candidate| last(&times, last(&ends, one.printed_ns?)?);
+        // Without an earlier number nothing is new.
+        let mut new = View::new(candidates, passes, |one| Some(before(one).unwrap_or(u64::MAX)));
+        let mut all = View::new(candidates, passes, |_| None);
+        let amounts = candidates.iter().filter(|one| one.number.unit == Unit::Bytes).map(|one| &one.number.readings);
+        let base = base_of_units(amounts.chain(settings), passes);
+        if let Some(is_binary) = base {
+            new.keep_base(is_binary);
+            all.keep_base(is_binary);
+        }
         let count = |is_stated: bool| {
             let own = candidates.iter().filter(|one| one.metric.is_some() && one.is_stated == is_stated);
             let mut lines: Vec<(&str, u64)> =
@@ -175,10 +297,12 @@ impl<'a> Matching<'a> {
             lines.dedup();
             (lines.len() as f64).max(1.0)
         };
-        let alone = alone.collect();
         let outcomes = candidates.iter().map(|_| Outcome::Open(String::new())).collect();
         let lines = [count(false), count(true)];
-        Self { candidates, passes, fits, alone, outcomes, lines, blocks: blocks(candidates) }
+        let since: Vec<Option<u64>> = candidates.iter().map(before).collect();
+        let in_row = row_order::of_rows(candidates, passes, &since);
+        let (is_base_known, blocks) = (base.is_some(), blocks(candidates));
+        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, lines, blocks }
     }
 
     /// Decides on each candidate, then chooses one window for each pass where one is enough.
@@ -199,29 +323,59 @@ impl<'a> Matching<'a> {
         let Some(metric) = candidate.metric else {
             let why = match candidate.number.counted {
                 Counted::Syncs => "syncs are not compared with a number that no adapter reads",
-                Counted::Files => "files are not compared with a number that no adapter reads",
+                Counted::Files | Counted::Creates | Counted::Deletes => {
+                    "files are not compared with a number that no adapter reads"
+                }
                 _ if candidate.number.is_statistic => "a statistic of single operations (hint: `--claim` says which)",
                 _ => "a time alone says nothing of the I/O",
             };
             return Outcome::Open(why.to_owned());
         };
-        let fits = &self.fits[place];
+        // Of what happened since the number before, then of all. Each may be wrong half as often.
+        let (new, all) = (self.new.targets[place], self.all.targets[place]);
+        let views: &[&View] = match new {
+            0 => &[&self.all],
+            _ if new == all || self.continues_line(place) => &[&self.new],
+            _ => &[&self.new, &self.all],
+        };
+        let outcomes = views.iter().map(|view| self.decided_in(place, metric, view, views.len() as f64));
+        outcomes
+            .reduce(|one, other| if matches!(one, Outcome::Claim { .. }) { one } else { other })
+            .unwrap_or_else(|| Outcome::Open("no pass has this figure".to_owned()))
+    }
+
+    fn decided_in(&self, place: usize, metric: Metric, view: &View, views: f64) -> Outcome {
+        let candidate = &self.candidates[place];
+        let fits = &view.fits[place];
         if fits.is_empty() {
             return Outcome::Open("no pass has this figure".to_owned());
         }
-        let with_time = self.with_time_of_line(place, fits);
+        let is_in_row = |fit: &&Fit| self.in_row[place].as_ref().is_none_or(|own| own.contains(&fit.target.pass));
+        let fits: Vec<Fit> = fits.iter().filter(is_in_row).copied().collect();
+        if fits.is_empty() {
+            return Outcome::Open("the pass in its place of the row has another figure".to_owned());
+        }
+        let with_time = self.with_time_of_line(place, &fits, view);
         if with_time.is_empty() {
             return Outcome::Open("a pass has this figure, and another time than its line".to_owned());
         }
-        let own = self.own_fits(place, &with_time);
+        let own = self.own_fits(place, &with_time, view);
         let mut passes: Vec<usize> = own.iter().map(|(fit, _)| fit.target.pass).collect();
         passes.sort_unstable();
         passes.dedup();
+        self.leave_out_claimed(place, &mut passes);
+        self.keep_clearest(&own, &mut passes);
         let distinct = self.outermost(&passes);
-        let [pass] = distinct[..] else {
-            let names: Vec<&str> = distinct.iter().take(3).map(|pass| self.passes[*pass].name.as_str()).collect();
-            return Outcome::Open(format!("{} passes agree with it: {}", distinct.len(), names.join(", ")));
+        let distinct = self.nearest_of_same(&own, distinct);
+        // What is a part of the pass and has its figure may be meant as well.
+        let is_rival = |pass: &usize| !distinct.contains(pass) && !self.is_same(*pass, distinct[0]);
+        let rivals: Vec<usize> = passes.iter().copied().filter(is_rival).collect();
+        let ([pass], []) = (&distinct[..], &rivals[..]) else {
+            let all: Vec<usize> = distinct.into_iter().chain(rivals).collect();
+            let names: Vec<&str> = all.iter().take(3).map(|pass| self.passes[*pass].name.as_str()).collect();
+            return Outcome::Open(format!("{} passes agree with it: {}", all.len(), names.join(", ")));
         };
+        let pass = *pass;
         let best = own.iter().filter(|(fit, _)| fit.target.pass == pass).min_by(|(one, _), (other, _)| {
             let key = |fit: &Fit| {
                 // What the printed digits cannot distinguish is the same; a sync inside is the milder reading.
@@ -232,7 +386,7 @@ impl<'a> Matching<'a> {
             one.total_cmp(&other).then(mild.cmp(&milder))
         });
         let Some((fit, chance)) = best.copied() else { return Outcome::Open("no pass has this figure".to_owned()) };
-        let chance = (chance * self.lines[usize::from(candidate.is_stated)]).min(1.0);
+        let chance = (chance * views * self.lines[usize::from(candidate.is_stated)]).min(1.0);
         if chance >= MOST_CHANCE {
             return Outcome::Open(format!(
                 "it agrees with {}, but by chance with a probability of {}",
@@ -240,11 +394,91 @@ impl<'a> Matching<'a> {
                 percent(chance)
             ));
         }
+        let of_pass = own.iter().map(|(fit, _)| fit).filter(|fit| fit.target.pass == pass);
+        if !self.is_base_known && has_other_base(&fit, &candidate.number, of_pass) {
+            let why = "its unit may be a power of 1000 or of 1024, and nothing shows which";
+            return Outcome::Open(why.to_owned());
+        }
         let bytes = match metric {
             Metric::BytesMoved => None,
             _ => self.bytes_beside(place, pass),
         };
         Outcome::Claim { fit, chance, bytes }
+    }
+
+    /// Leaves out passes that are nearly the same as one that agrees better.
+    fn nearest_of_same(&self, own: &[(Fit, f64)], mut passes: Vec<usize>) -> Vec<usize> {
+        passes.sort_by(|one, other| distance_of(own, *one).total_cmp(&distance_of(own, *other)));
+        let mut kept: Vec<usize> = Vec::new();
+        for pass in passes {
+            if !kept.iter().any(|known| self.is_same(pass, *known)) {
+                kept.push(pass);
+            }
+        }
+        kept
+    }
+
+    /// Keeps the pass that agrees as closely as a clock and the printed digits allow, if all others are further away.
+    fn keep_clearest(&self, own: &[(Fit, f64)], passes: &mut Vec<usize>) {
+        let distance = |pass: usize| distance_of(own, pass);
+        let Some(best) = passes.iter().copied().min_by(|one, other| distance(*one).total_cmp(&distance(*other))) else {
+            return;
+        };
+        let least = distance(best);
+        let is_far = |pass: &usize| self.is_same(*pass, best) || distance(*pass) >= FAR.max(least * 5.0);
+        if least <= SAME_WINDOW && passes.iter().all(is_far) {
+            passes.retain(|pass| self.is_same(*pass, best));
+        }
+    }
+
+    /// Returns true if two passes are nearly the same: as much in the same time.
+    fn is_same(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.passes[one], &self.passes[other]);
+        let is_near = |one: u64, other: u64| one.abs_diff(other) as f64 <= TOLERANCE * one.max(other) as f64;
+        let (own, others) = (&one.windows[0], &other.windows[0]);
+        let together = own.end_ns.min(others.end_ns).saturating_sub(own.start_ns.max(others.start_ns));
+        let longest = own.duration_ns().max(others.duration_ns());
+        one.names == other.names
+            && is_near(one.bytes, other.bytes)
+            && is_near(one.calls, other.calls)
+            && is_near(together, longest)
+    }
+
+    /// Returns true if a number of its line was printed before the last I/O: the tests of a row follow each other.
+    fn continues_line(&self, place: usize) -> bool {
+        let own = &self.candidates[place].number.source;
+        let is_earlier = |other: &Candidate| {
+            let source = &other.number.source;
+            (source.line, &source.stream) == (own.line, &own.stream)
+                && other.printed_ns.is_some_and(|at_ns| self.since[place].is_some_and(|since_ns| at_ns <= since_ns))
+        };
+        self.candidates[..place].iter().rev().take(MOST_OF_BLOCK).any(is_earlier)
+    }
+
+    /// Leaves out passes that a number claimed which was printed before one of the others began.
+    fn leave_out_claimed(&self, place: usize, passes: &mut Vec<usize>) {
+        let candidate = &self.candidates[place];
+        let Some(since_ns) = self.since[place] else { return };
+        let before = (self.candidates.iter().zip(&self.outcomes))
+            .filter(|(other, _)| other.printed_ns.is_some_and(|at_ns| at_ns <= since_ns));
+        let is_new = |pass: &usize| self.passes[*pass].windows[0].start_ns >= since_ns;
+        if !passes.iter().any(is_new) {
+            return;
+        }
+        let claimed: Vec<usize> = before
+            .filter(|(other, _)| other.metric == candidate.metric)
+            .filter_map(|(_, outcome)| match outcome {
+                Outcome::Claim { fit, .. } => Some(fit.target.pass),
+                _ => None,
+            })
+            .collect();
+        let is_claimed = |pass: usize| claimed.iter().any(|one| *one == pass || self.is_inside(*one, pass));
+        passes.retain(|pass| is_new(pass) || !is_claimed(*pass));
+    }
+
+    /// Returns true if a pass is a part of another one.
+    fn is_inside(&self, pass: usize, around: usize) -> bool {
+        std::iter::successors(self.passes[pass].parent, |at| self.passes[*at].parent).any(|at| at == around)
     }
 
     /// A latency that the user named is about all operations of its direction.
@@ -254,12 +488,12 @@ impl<'a> Matching<'a> {
         let (Some(pass), Some(reading)) = (outermost, candidate.number.readings.first()) else {
             return Outcome::Open("no pass has this direction".to_owned());
         };
-        let target = Target { pass, window: 0, value: reading.value };
+        let target = Target { pass, window: 0, calls: 1, each_task: false, value: reading.value };
         Outcome::Claim { fit: Fit { target, reading: *reading, distance: 0.0 }, chance: 0.0, bytes: None }
     }
 
-    /// Returns the fits of a rate that the time of its line agrees with, if the line states an amount and one time.
-    fn with_time_of_line(&self, place: usize, fits: &[Fit]) -> Vec<Fit> {
+    /// Returns the fits of a rate that a time of its line agrees with, if the line states an amount and times.
+    fn with_time_of_line(&self, place: usize, fits: &[Fit], view: &View) -> Vec<Fit> {
         let candidate = &self.candidates[place];
         let source = &candidate.number.source;
         let is_beside = |other: &usize| {
@@ -273,21 +507,21 @@ impl<'a> Matching<'a> {
         };
         let has_amount = beside.iter().any(|other| is_amount(self.candidates[*other].number.unit));
         let times: Vec<&usize> = beside.iter().filter(is_time).collect();
-        let ([time], true, false) = (&times[..], has_amount, is_amount(candidate.number.unit)) else {
+        if times.is_empty() || !has_amount || is_amount(candidate.number.unit) {
             return fits.to_vec();
-        };
-        let agrees =
-            |fit: &&Fit| self.fits[**time].iter().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
+        }
+        let of_times = times.iter().flat_map(|time| &view.fits[**time]);
+        let agrees = |fit: &&Fit| of_times.clone().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
         fits.iter().filter(agrees).copied().collect()
     }
 
     /// Returns the fits of a candidate that other numbers support most, each with its chance before the number of lines.
-    fn own_fits(&self, place: usize, fits: &[Fit]) -> Vec<(Fit, f64)> {
+    fn own_fits(&self, place: usize, fits: &[Fit], view: &View) -> Vec<(Fit, f64)> {
         let with: Vec<(Fit, f64, usize)> = fits
             .iter()
             .map(|fit| {
-                let (supported, supporters) = self.supported(place, fit);
-                (*fit, supported.min(self.alone[place]), supporters)
+                let (supported, supporters) = self.supported(place, fit, view);
+                (*fit, supported.min(view.alone[place]), supporters)
             })
             .collect();
         let most = with.iter().map(|(_, _, supporters)| *supporters).max().unwrap_or(0);
@@ -299,7 +533,7 @@ impl<'a> Matching<'a> {
 
     /// Returns the chance of a fit together with the numbers beside it that agree with the same window, and whether any
     /// of another kind does.
-    fn supported(&self, place: usize, fit: &Fit) -> (f64, usize) {
+    fn supported(&self, place: usize, fit: &Fit, view: &View) -> (f64, usize) {
         let block = self.blocks.iter().find(|block| block.contains(&place)).cloned().unwrap_or(place..place + 1);
         let own_line = self.candidates[place].number.source.line;
         let is_line = |other: &usize| self.candidates[*other].number.source.line == own_line;
@@ -309,21 +543,23 @@ impl<'a> Matching<'a> {
         for (group, weight) in [(&line, 2), (&all, 1)] {
             let agreeing = group.iter().copied().filter(|other| {
                 *other == place
-                    || self.fits[*other]
+                    || view.fits[*other]
                         .iter()
                         .any(|one| is_same_window(&one.target, &fit.target, self.candidates[*other].number.unit))
             });
             let (mut amount, mut rate) = (None::<f64>, None::<f64>);
+            let mut others = 0;
             for other in agreeing {
+                others += usize::from(self.candidates[other].number.unit != self.candidates[place].number.unit);
                 let kind = if is_amount(self.candidates[other].number.unit) { &mut amount } else { &mut rate };
-                *kind = Some(kind.map_or(self.alone[other], |known| known.min(self.alone[other])));
+                *kind = Some(kind.map_or(view.alone[other], |known| known.min(view.alone[other])));
             }
             if let (Some(amount), Some(rate)) = (amount, rate) {
                 let pairs = (group.len() * (group.len() - 1) / 2).max(1) as f64;
                 // Once for the line and once for the block.
                 let chance = amount * rate * pairs * 2.0;
                 if least.1 == 0 || chance < least.0 {
-                    least = (chance.min(least.0), least.1.max(weight));
+                    least = (chance.min(least.0), least.1.max(weight * MOST_OF_BLOCK + others.min(MOST_OF_BLOCK - 1)));
                 }
             }
         }
@@ -336,7 +572,7 @@ impl<'a> Matching<'a> {
         let states = |other: &usize| {
             let one = &self.candidates[*other].number;
             one.unit == Unit::Bytes
-                && self.fits[*other].iter().any(|fit| fit.target.pass == pass && fit.distance == 0.0)
+                && self.all.fits[*other].iter().any(|fit| fit.target.pass == pass && fit.distance == 0.0)
         };
         block.clone().find(states).map(|_| self.passes[pass].bytes)
     }
@@ -347,17 +583,8 @@ impl<'a> Matching<'a> {
         let is_mixed = |pass: usize| self.passes[pass].direction == Direction::Mixed;
         let one_way: Vec<usize> = passes.iter().copied().filter(|pass| !is_mixed(*pass)).collect();
         let passes = if one_way.is_empty() { passes } else { &one_way };
-        let is_inside = |pass: usize| {
-            let mut at = self.passes[pass].parent;
-            while let Some(around) = at {
-                if passes.contains(&around) {
-                    return true;
-                }
-                at = self.passes[around].parent;
-            }
-            false
-        };
-        passes.iter().copied().filter(|pass| !is_inside(*pass)).collect()
+        let is_inside_one = |pass: usize| passes.iter().any(|around| self.is_inside(pass, *around));
+        passes.iter().copied().filter(|pass| !is_inside_one(*pass)).collect()
     }
 
     /// Gives all claims on a pass one window, if one agrees with all of them.
@@ -374,7 +601,7 @@ impl<'a> Matching<'a> {
                 if candidate.latency.is_some() || is_amount(candidate.number.unit) {
                     return Some(0.0);
                 }
-                let of_pass = || self.fits[place].iter().filter(|fit| fit.target.pass == pass);
+                let of_pass = || self.all.fits[place].iter().filter(|fit| fit.target.pass == pass);
                 let best = of_pass().map(|fit| fit.distance).min_by(f64::total_cmp)?;
                 let in_window = of_pass().filter(|fit| fit.target.window == window);
                 // Its own window, but for what the printed digits and a clock cannot distinguish.
@@ -389,9 +616,14 @@ impl<'a> Matching<'a> {
             });
             let Some((window, _)) = all.min_by(|one, other| one.1.total_cmp(&other.1)) else { continue };
             for place in places {
-                let own = self.fits[place].iter().filter(|one| one.target.pass == pass && one.target.window == window);
-                let nearest = own.min_by(|one, other| one.distance.total_cmp(&other.distance)).copied();
+                let of_window = self.all.fits[place].iter();
+                let of_window = of_window.filter(|one| one.target.pass == pass && one.target.window == window);
                 if let Outcome::Claim { fit, .. } = &mut self.outcomes[place] {
+                    let own = of_window.filter(|one| {
+                        (one.target.calls, one.target.each_task) == (fit.target.calls, fit.target.each_task)
+                            && one.reading.is_binary == fit.reading.is_binary
+                    });
+                    let nearest = own.min_by(|one, other| one.distance.total_cmp(&other.distance)).copied();
                     fit.target.window = window;
                     if let Some(nearest) = nearest {
                         *fit = nearest;
@@ -442,7 +674,7 @@ impl<'a> Matching<'a> {
                 claims.iter().any(same)
             };
             let is_open = matches!(self.outcomes[place], Outcome::Open(_));
-            if is_open && candidate.metric.is_some() && self.fits[place].iter().any(again) {
+            if is_open && candidate.metric.is_some() && self.all.fits[place].iter().any(again) {
                 self.outcomes[place] = Outcome::Support;
             }
         }
@@ -456,8 +688,9 @@ impl<'a> Matching<'a> {
                 .collect();
             for place in block {
                 let unit = self.candidates[place].number.unit;
-                let agrees =
-                    self.fits[place].iter().any(|fit| claimed.iter().any(|one| is_same_window(&fit.target, one, unit)));
+                let agrees = self.all.fits[place]
+                    .iter()
+                    .any(|fit| claimed.iter().any(|one| is_same_window(&fit.target, one, unit)));
                 if matches!(self.outcomes[place], Outcome::Open(_)) && agrees && !is_rate(self.candidates[place].metric)
                 {
                     self.outcomes[place] = Outcome::Support;
@@ -482,9 +715,11 @@ impl<'a> Matching<'a> {
                 }),
                 Outcome::Claim { fit, chance, bytes } => {
                     let Some(metric) = candidate.metric else { continue };
-                    let Target { pass, window, .. } = fit.target;
+                    let Target { pass, window, calls, each_task, .. } = fit.target;
                     let observed = &self.passes[pass];
-                    matched.phases.push((pass, window));
+                    let metric =
+                        if each_task && metric == Metric::Throughput { Metric::SumOfTaskThroughput } else { metric };
+                    matched.phases.push(About { pass, window, calls, each_task });
                     let (subject, why) = subject::of(&candidate.number, observed, &observed.windows[window], known);
                     let how = match (candidate.latency, candidate.is_stated) {
                         (Some(_), _) => "`--claim` names it".to_owned(),
@@ -497,7 +732,7 @@ impl<'a> Matching<'a> {
                     };
                     matched.parsed.claims.push(Claim {
                         id: format!("c{}", matched.parsed.claims.len() + 1),
-                        phase: observed.windows[window].phase.clone(),
+                        phase: observed.windows[window].phase_of(calls, each_task),
                         metric,
                         value: Quantity { value: fit.reading.value, unit: metric.unit() },
                         printed: candidate.number.printed.clone(),
@@ -518,7 +753,7 @@ impl<'a> Matching<'a> {
     }
 
     fn nearest(&self, candidate: &Candidate) -> Option<NearestPass> {
-        let all = targets(candidate, self.passes);
+        let all = targets(candidate, self.passes, None);
         let with = all.iter().flat_map(|target| candidate.number.readings.iter().map(move |one| (target, one.value)));
         let (target, value) = with.min_by(|(one, value), (other, other_value)| {
             (value / one.value).ln().abs().total_cmp(&(other_value / other.value).ln().abs())
@@ -531,6 +766,12 @@ impl<'a> Matching<'a> {
     }
 }
 
+/// Returns the distance of a pass that agrees.
+fn distance_of(own: &[(Fit, f64)], pass: usize) -> f64 {
+    let of_pass = own.iter().filter(|(fit, _)| fit.target.pass == pass);
+    of_pass.map(|(fit, _)| fit.distance).fold(f64::MAX, f64::min)
+}
+
 fn is_amount(unit: Unit) -> bool {
     matches!(unit, Unit::Bytes | Unit::Count)
 }
@@ -540,40 +781,103 @@ fn is_same_window(of_other: &Target, own: &Target, unit: Unit) -> bool {
     of_other.pass == own.pass && (is_amount(unit) || of_other.window == own.window)
 }
 
-/// Returns the figures of the passes with which a number can agree.
-fn targets(candidate: &Candidate, passes: &[ObservedPass]) -> Vec<Target> {
+/// Returns true if the unit of a number may have been another one: as powers of 1000 and as powers of 1024 it agrees with
+/// figures, and neither clearly better. 1000 and 1024 differ by 2.4 %, as much as a number may.
+fn has_other_base<'a>(best: &Fit, number: &PrintedNumber, all: impl Iterator<Item = &'a Fit>) -> bool {
+    let Some(is_binary) = best.reading.is_binary else { return false };
+    let is_other = |reading: &Reading| reading.is_binary == Some(!is_binary);
+    let ratio = |reading: &Reading| (reading.value / best.reading.value).ln().abs();
+    if number.readings.iter().filter(|reading| is_other(reading)).any(|reading| ratio(reading) < 1.5 * TOLERANCE) {
+        return true;
+    }
+    let others = all.filter(|fit| is_other(&fit.reading)).map(|fit| fit.distance);
+    let other = others.min_by(f64::total_cmp);
+    other.is_some_and(|other| best.distance > CLEAR_BASE || other < UNCLEAR_BASE)
+}
+
+/// Returns the figures of the passes with which a number can agree: of what ended before it was printed, and began
+/// `since_ns` if that is given.
+fn targets(candidate: &Candidate, passes: &[ObservedPass], since_ns: Option<u64>) -> Vec<Target> {
     let number = &candidate.number;
     let is_time = number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic;
     if candidate.metric.is_none() && !is_time || candidate.latency.is_some() {
         return Vec::new();
     }
-    let is_of = |pass: &ObservedPass| match number.direction {
-        Some(direction) => pass.direction == direction,
-        None => true,
+    // Files with data are counted by their data.
+    let has_data = |named: &ObservedPass| {
+        let is_over = |pass: &&ObservedPass| {
+            let (own, other) = (&pass.windows[0], &named.windows[0]);
+            pass.direction == Direction::Write && own.start_ns < other.end_ns && other.start_ns < own.end_ns
+        };
+        passes.iter().filter(is_over).any(|pass| pass.opens * 2 >= named.calls)
+    };
+    let is_of = |pass: &ObservedPass| match (pass.names, number.counted) {
+        (Some(NameOperation::Create), Counted::Creates) => true,
+        (Some(NameOperation::Create), Counted::Files) => !has_data(pass),
+        (Some(NameOperation::Delete), Counted::Deletes) => true,
+        (Some(_), _) | (None, Counted::Creates | Counted::Deletes) => false,
+        (None, _) => number.direction.is_none_or(|direction| pass.direction == direction),
+    };
+    let is_inside = |span: &ObservedWindow| {
+        candidate.printed_ns.is_none_or(|at_ns| span.end_ns <= at_ns)
+            && since_ns.is_none_or(|since_ns| span.start_ns >= since_ns)
     };
     let mut targets = Vec::new();
     for (place, pass) in passes.iter().enumerate().filter(|(_, pass)| is_of(pass)) {
-        let operations = match number.counted {
-            Counted::Files if pass.opens != pass.calls => None,
-            _ => Some(pass.calls as f64),
-        };
+        let Some(calls) = calls_of_operation(number, pass) else { continue };
+        let operations = pass.calls as f64 / calls as f64;
+        if number.unit == Unit::BytesPerSec && is_inside(&pass.windows[0]) {
+            let value = of_tasks(number.of_task, &pass.task_rates);
+            targets.extend(value.map(|value| Target { pass: place, window: 0, calls, each_task: true, value }));
+        }
+        if number.of_task.is_some() {
+            continue;
+        }
         let windows = if is_amount(number.unit) { &pass.windows[..1] } else { &pass.windows[..] };
-        for (window, span) in windows.iter().enumerate() {
+        for (window, span) in windows.iter().enumerate().filter(|(_, span)| is_inside(span)) {
             let seconds = span.duration_ns() as f64 / 1e9;
             let value = match (number.unit, number.counted) {
-                (Unit::BytesPerSec, _) => Some(pass.bytes as f64 / seconds),
-                (Unit::OpsPerSec, _) => operations.map(|operations| operations / seconds),
-                (Unit::Ns, Counted::PerOperation) => operations.map(|operations| seconds * 1e9 / operations),
-                (Unit::Ns, _) => Some(seconds * 1e9),
-                (Unit::Bytes, _) => Some(pass.bytes as f64),
+                (Unit::BytesPerSec, _) => pass.bytes as f64 / seconds,
+                (Unit::OpsPerSec, _) => operations / seconds,
+                (Unit::Ns, Counted::PerOperation) => seconds * 1e9 / operations,
+                (Unit::Ns, _) => seconds * 1e9,
+                (Unit::Bytes, _) => pass.bytes as f64,
                 _ => operations,
             };
-            if let Some(value) = value.filter(|value| value.is_finite() && *value > 0.0) {
-                targets.push(Target { pass: place, window, value });
+            if value.is_finite() && value > 0.0 {
+                targets.push(Target { pass: place, window, calls, each_task: false, value });
             }
         }
     }
     targets
+}
+
+/// Returns a statistic of the rates of the processes, or their sum; `None` for one process.
+fn of_tasks(statistic: Option<OfTask>, rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    Some(match (statistic, rates) {
+        (_, []) => return None,
+        (None, _) => sum,
+        (Some(OfTask::Mean), _) => sum / rates.len() as f64,
+        (Some(OfTask::Min), _) => rates.iter().copied().fold(f64::MAX, f64::min),
+        (Some(OfTask::Max), _) => rates.iter().copied().fold(0.0, f64::max),
+    })
+}
+
+/// Returns how many calls of a pass are one operation of a number; `None` if the pass has other operations.
+fn calls_of_operation(number: &PrintedNumber, pass: &ObservedPass) -> Option<u64> {
+    let is_of_operations = number.unit == Unit::OpsPerSec || number.counted == Counted::PerOperation;
+    if pass.names.is_some() || !(is_of_operations || number.unit == Unit::Count) {
+        return Some(1);
+    }
+    if number.counted == Counted::Files {
+        // Files of one size, each with as many calls.
+        let is_even = pass.calls.is_multiple_of(pass.opens) && pass.bytes.is_multiple_of(pass.opens);
+        return is_even.then(|| pass.calls / pass.opens);
+    }
+    let Some(Operation { calls, call_bytes }) = number.operation.filter(|_| is_of_operations) else { return Some(1) };
+    let is_own = call_bytes.iter().any(|bytes| pass.bytes == bytes * pass.calls);
+    (is_own && calls > 0).then_some(calls)
 }
 
 /// Returns the figures with which a number agrees.

@@ -1,10 +1,12 @@
 //! Numbers with units in the output of any program: candidates for claims where no adapter knows the tool.
 //!
 //! A number is a candidate if it has a unit of rate, time, size or count: behind it (`609 MB/s`), in its label
-//! (`written, MiB/s: 465.51`, `"iops": 120`), in the head of its column, or in a heading above it (`Latency (ms):`).
+//! (`written, MiB/s: 465.51`, `"iops": 120`), in the head of its column, in a heading above it (`Latency (ms):`), or in a
+//! sentence about all that follows (`Output is in kBytes/sec`). A letter behind it (`7.5k`) scales the unit.
 //! Options, versions, dates, percentages, process ids, settings and zeros are not. Of a line that was overwritten by
 //! carriage returns, only the last text counts.
 
+mod table;
 mod units;
 mod words;
 
@@ -13,8 +15,10 @@ use activebench_model::direction::Direction;
 use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
 
+use table::Table;
 pub use units::Counted;
 use units::Found;
+use units::is_rate;
 pub(crate) use units::unit_at;
 pub use words::Order;
 use words::{Heading, Words};
@@ -36,6 +40,8 @@ pub struct PrintedNumbers {
     pub numbers: Vec<PrintedNumber>,
     /// Candidates before them that are not kept.
     pub left_out: u64,
+    /// Sizes that are settings and not figures: `Block size 16 kB`. They show what the output's units mean.
+    pub settings: Vec<Vec<Reading>>,
 }
 
 /// A number with a unit.
@@ -51,14 +57,22 @@ pub struct PrintedNumber {
     pub printed: Printed,
     /// Direction that the words around it name; `Mixed` for reads and writes together, `None` where they name none.
     pub direction: Option<Direction>,
+    /// What one operation is, where words describe it.
+    pub operation: Option<Operation>,
     /// Order of offsets that the words around it name; `None` where they name none.
     pub order: Option<Order>,
     /// True if the words around it name a latency or a statistic of several values (mean, percentile, maximum).
     pub is_statistic: bool,
     /// True if they name a statistic that is not the figure of a whole pass: the largest, smallest or a deviation.
     pub is_extreme: bool,
+    /// The statistic of the tasks that they name.
+    pub of_task: Option<OfTask>,
+    /// True if they say that nothing was synced: `non-sync'ed writes`.
+    pub is_unsynced: bool,
     /// Its line in the output.
     pub source: SourceLine,
+    /// Bytes of its stream up to its end.
+    pub printed_bytes: u64,
 }
 
 /// One meaning of a printed number.
@@ -68,20 +82,57 @@ pub struct Reading {
     pub value: f64,
     /// Half of the last printed step.
     pub resolution: f64,
+    /// True if the unit is taken for a power of 1024, `None` where it has one meaning only.
+    pub is_binary: Option<bool>,
+}
+
+impl Reading {
+    /// Returns the readings of a number by the factors of its unit; none that is not finite or not above 0.
+    pub(crate) fn all(value: f64, step: f64, factors: &[f64]) -> Vec<Self> {
+        let is_binary = |factor: f64| (factor.log2() / 10.0).fract() == 0.0;
+        let reading = |factor: &f64| Self {
+            value: value * factor,
+            resolution: step * factor / 2.0,
+            is_binary: (factors.len() > 1).then(|| is_binary(*factor)),
+        };
+        factors.iter().map(reading).filter(|reading| reading.value.is_finite() && reading.value > 0.0).collect()
+    }
+}
+
+/// A statistic of the tasks of a pass, each over its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfTask {
+    /// The slowest.
+    Min,
+    /// The fastest.
+    Max,
+    /// Their mean.
+    Mean,
+}
+
+/// An operation of several calls that words describe: `using two 8kB writes`, `16 *  1kB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Calls of one operation.
+    pub calls: u64,
+    /// Bytes of a call, with powers of 1000 and of 1024.
+    pub call_bytes: [u64; 2],
 }
 
 /// Finds the numbers with units in an output. Never fails; time grows linearly with the output.
 pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
     let mut numbers = Vec::new();
     let mut heading = Heading::default();
-    let mut columns: Option<String> = None;
+    let mut table = Table::default();
+    let mut settings = Vec::new();
     let mut of_stream = String::new();
-    each_line(output, |stream, line, text| {
+    each_line(output, |stream, line, text, begin| {
         if of_stream != stream {
-            (of_stream, heading, columns) = (stream.to_owned(), Heading::default(), None);
+            (of_stream, heading, table) = (stream.to_owned(), Heading::default(), Table::default());
         }
         if text.trim().is_empty() {
-            columns = None;
+            heading.end_block();
+            table.end();
             return;
         }
         if is_command(text) {
@@ -89,33 +140,43 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
         }
         let before = numbers.len();
         let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
-        read_line(&source, &heading, columns.as_deref(), &mut numbers);
-        if numbers.len() == before {
-            let has_number = numerals(text).next().is_some();
+        read_line(&source, &heading, &table, &mut numbers, &mut settings);
+        for number in &mut numbers[before..] {
+            number.printed_bytes += begin;
+        }
+        if numbers.len() > before {
+            heading.read_block(text);
+        }
+        let is_heading = text.trim_end().ends_with(':');
+        if numbers.len() == before || is_heading {
+            let has_number = has_figure(text) && !is_heading;
             heading.read(text, has_number);
-            // A line of dashes stands between the head of a table and its rows.
-            if !has_number && text.contains(char::is_alphabetic) && !text.contains(['"', ':', '=']) {
-                columns = Some(source.text);
+            if !has_number {
+                table.read(text, line);
             }
         }
     });
     let excess = numbers.len().saturating_sub(MOST_NUMBERS);
     numbers.drain(..excess);
-    PrintedNumbers { numbers, left_out: excess as u64 }
+    settings.truncate(MOST_NUMBERS);
+    PrintedNumbers { numbers, left_out: excess as u64, settings }
 }
 
-/// Passes on the lines of an output as a terminal shows them at the end, bounded, with their stream and number.
-pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &str)) {
+/// Passes on the lines of an output as a terminal shows them at the end, bounded, with their stream, their number and the
+/// bytes before them.
+pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &str, u64)) {
     for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let skipped = bytes.len().saturating_sub(MOST_BYTES);
         let first_line = bytes[..skipped].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        let mut begin = skipped;
         for (place, line) in bytes[skipped..].split(|byte| *byte == b'\n').enumerate() {
             // The start of the first line may be missing.
             if skipped == 0 || place > 0 {
-                let line = shown(line);
+                let (before, line) = shown(line);
                 let text = String::from_utf8_lossy(&line[..line.len().min(MOST_LINE_BYTES)]);
-                take(stream, first_line + place as u64, &text);
+                take(stream, first_line + place as u64, &text, (begin + before) as u64);
             }
+            begin += line.len() + 1;
         }
     }
 }
@@ -128,15 +189,37 @@ pub(crate) fn number_of(text: &str) -> Option<(f64, f64)> {
     (end == text.len()).then_some((value, step))
 }
 
-/// Returns the part of a line that a terminal still shows at its end.
-fn shown(line: &[u8]) -> &[u8] {
+/// Returns the part of a line that a terminal still shows at its end, with the number of bytes before it.
+fn shown(line: &[u8]) -> (usize, &[u8]) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    line.rsplit(|byte| *byte == b'\r').find(|part| !part.iter().all(u8::is_ascii_whitespace)).unwrap_or_default()
+    let mut end = line.len();
+    for part in line.rsplit(|byte| *byte == b'\r') {
+        let begin = end - part.len();
+        if !part.iter().all(u8::is_ascii_whitespace) {
+            return (begin, part);
+        }
+        end = begin.saturating_sub(1);
+    }
+    (0, &[])
+}
+
+/// Returns true for a line with a number that is not a part of a word, and not an identifier.
+fn has_figure(text: &str) -> bool {
+    let is_figure = |numeral: &Numeral<'_>| {
+        !text[numeral.end..].starts_with(char::is_alphanumeric) && !words::is_identifier(&text[..numeral.start])
+    };
+    numerals(text).any(|numeral| is_figure(&numeral))
 }
 
 /// Returns true for a line that repeats a command line: its numbers are options.
 fn is_command(text: &str) -> bool {
-    text.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3 || is_short_option(word)).count() > 1
+    text.split_whitespace().filter(|word| is_long_option(word) || is_short_option(word)).count() > 1
+}
+
+/// Returns true for `--size=4k`, and not for a cell of a head that dashes frame.
+fn is_long_option(word: &str) -> bool {
+    let name = word.strip_prefix("--").unwrap_or_default();
+    name.len() > 1 && name.starts_with(char::is_alphabetic) && !name.ends_with('-')
 }
 
 fn is_short_option(word: &str) -> bool {
@@ -144,7 +227,13 @@ fn is_short_option(word: &str) -> bool {
     characters.next() == Some('-') && characters.next().is_some_and(char::is_alphabetic) && word.len() == 2
 }
 
-fn read_line(source: &SourceLine, heading: &Heading, columns: Option<&str>, numbers: &mut Vec<PrintedNumber>) {
+fn read_line(
+    source: &SourceLine,
+    heading: &Heading,
+    table: &Table,
+    numbers: &mut Vec<PrintedNumber>,
+    settings: &mut Vec<Vec<Reading>>,
+) {
     let text = source.text.as_str();
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
@@ -161,41 +250,49 @@ fn read_line(source: &SourceLine, heading: &Heading, columns: Option<&str>, numb
         if numeral.value <= 0.0 || is_percentage(rest) || words::is_identifier(label) {
             continue;
         }
-        let cell = || columns.and_then(|head| column_of(head, text, &numeral));
         let own = own.or_else(|| units::per_second_of(rest, label));
+        let scale = if own.is_none() { units::scale_at(rest) } else { None };
         // `95th`, `12x`, and the bound of a class in a histogram: `50=4.49%`.
-        if rest.starts_with('=') || own.is_none() && rest.starts_with(char::is_alphanumeric) {
+        if rest.starts_with('=') || own.is_none() && scale.is_none() && rest.starts_with(char::is_alphanumeric) {
             continue;
         }
-        let head = if own.is_some() { None } else { cell() };
+        let head = if own.is_some() { None } else { table.head_of(text, &numeral) };
+        let of_head = head.as_ref().and_then(|head| units::unit_of_head(&head.text, &head.own, scale));
+        // `write` alone is a count of writes, unless all the table has another unit.
+        let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
         let unit = own
-            .or_else(|| head.and_then(units::unit_of_label))
-            .or_else(|| units::unit_of_label(label))
-            .or_else(|| heading.unit(text));
+            .or_else(|| units::scaled(stated?, scale))
+            .or(of_head)
+            .or_else(|| units::scaled(units::unit_of_label(label)?, scale))
+            .or_else(|| units::scaled(heading.unit(text)?, scale));
         let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
+        let head = head.as_ref().map(|head| head.text.as_str());
         let words = Words::around(text, numeral.start, numeral.end, label, head, heading);
         // A count is whole.
+        let readings = Reading::all(numeral.value, numeral.step, &factors);
         if words.is_setting(unit) || unit == Unit::Count && numeral.step < 1.0 {
+            if unit == Unit::Bytes && readings.len() > 1 {
+                settings.push(readings);
+            }
             continue;
         }
-        let readings: Vec<Reading> = factors
-            .iter()
-            .map(|factor| Reading { value: numeral.value * factor, resolution: numeral.step * factor / 2.0 })
-            .filter(|reading| reading.value.is_finite() && reading.value > 0.0)
-            .collect();
         if readings.is_empty() {
             continue;
         }
         numbers.push(PrintedNumber {
             unit,
             readings,
-            counted,
+            counted: words.counted(counted),
             printed: Printed { text: numeral.text.to_owned(), unit: unit_text },
             direction: counted.direction().or(words.direction),
+            operation: words.operation,
             order: words.order,
             is_statistic: words.is_statistic,
             is_extreme: words.is_extreme,
+            of_task: words.of_task,
+            is_unsynced: words.is_unsynced,
             source: source.clone(),
+            printed_bytes: numeral.end as u64,
         });
     }
 }
@@ -225,7 +322,7 @@ fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
             let start = at;
             let (end, value, step) = number_at(text, start);
             at = end;
-            if is_free(bytes, start) && !continues(bytes, end) {
+            if is_free(bytes, start) && !continues(bytes, end) && !is_in_brackets(bytes, start, end) {
                 return Some(Numeral { text: &text[start..end], start, end, value, step });
             }
             // The rest of the word belongs to it.
@@ -247,6 +344,11 @@ fn is_free(bytes: &[u8], start: usize) -> bool {
         Some(b':') => !before(2).is_some_and(|byte| byte.is_ascii_digit()),
         _ => true,
     }
+}
+
+/// Returns true for `[123]`: the process that wrote a line of a log.
+fn is_in_brackets(bytes: &[u8], start: usize, end: usize) -> bool {
+    start > 0 && bytes[start - 1] == b'[' && bytes.get(end) == Some(&b']')
 }
 
 /// Returns true if the word before `=` is an option.
@@ -313,19 +415,6 @@ fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
 fn is_percentage(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.starts_with('%') || rest.starts_with("percent")
-}
-
-/// Returns the head of a number's column: the cell at the same place of a head with as many cells, or the only cell
-/// below which the number is.
-fn column_of<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<&'a str> {
-    let splits = |line| [cells(line, &[',', '|', ';', '\t']), words::wide_cells(line), cells(line, &[' ', '\t'])];
-    splits(head).into_iter().zip(splits(row)).find_map(|(heads, row)| {
-        if heads.len() < 2 || heads.len() != row.len() {
-            return None;
-        }
-        let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
-        Some(heads[place].1)
-    })
 }
 
 /// Splits a line into its cells, which are not empty, with their places.

@@ -228,7 +228,8 @@ fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
         return Vec::new();
     }
     let Some(first) = number.readings.first() else { return Vec::new() };
-    let by = |factor: f64| Reading { value: first.value * factor, resolution: first.resolution * factor };
+    let by =
+        |factor: f64| Reading { value: first.value * factor, resolution: first.resolution * factor, is_binary: None };
     let mut readings = Vec::new();
     if number.unit == Unit::BytesPerSec {
         readings.extend(prefixes(number).into_iter().map(|factor| (by(factor), Fault::OtherPrefix)));
@@ -239,7 +240,8 @@ fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
     };
     for factor in factors {
         readings.extend(number.readings.iter().map(|reading| {
-            let scaled = Reading { value: reading.value * factor, resolution: reading.resolution * factor };
+            let (value, resolution) = (reading.value * factor, reading.resolution * factor);
+            let scaled = Reading { value, resolution, is_binary: None };
             (scaled, Fault::OtherMagnitude)
         }));
     }

@@ -120,15 +120,10 @@ impl StatedClaim {
     /// Finds its numbers in an output, the last ones.
     pub(crate) fn numbers(&self, output: &ToolOutput) -> Vec<StatedNumber> {
         let mut found = Vec::new();
-        each_line(output, |stream, line, text| {
+        each_line(output, |stream, line, text, begin| {
             let Some(group) = self.expression.captures(text).and_then(|captures| captures.get(1)) else { return };
             let Some((value, step)) = number_of(group.as_str()) else { return };
-            let readings: Vec<Reading> = self
-                .factors
-                .iter()
-                .map(|factor| Reading { value: value * factor, resolution: step * factor / 2.0 })
-                .filter(|reading| reading.value.is_finite() && reading.value > 0.0)
-                .collect();
+            let readings = Reading::all(value, step, &self.factors);
             if readings.is_empty() {
                 return;
             }
@@ -138,10 +133,14 @@ impl StatedClaim {
                 counted: self.counted,
                 printed: Printed { text: group.as_str().to_owned(), unit: self.unit_text.clone() },
                 direction: Some(self.direction),
+                operation: None,
                 order: self.order,
                 is_statistic: self.latency.is_some(),
                 is_extreme: false,
+                of_task: None,
+                is_unsynced: false,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
+                printed_bytes: begin + group.end() as u64,
             };
             found.push(StatedNumber { number, latency: self.latency });
         });
@@ -208,7 +207,7 @@ mod tests {
         let output = ToolOutput { stdout: b"read at 5 MiB/s\nwrote at 2.5 MiB/s\n".to_vec(), ..ToolOutput::default() };
         let found = claim.numbers(&output);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].number.readings, [Reading { value: 2.5 * 1_048_576.0, resolution: 0.05 * 1_048_576.0 }]);
+        assert_eq!(found[0].number.readings, Reading::all(2.5, 0.1, &[1_048_576.0]));
         assert_eq!((found[0].number.direction, found[0].number.source.line), (Some(Direction::Write), 2));
         let latency = StatedClaim::parse(r"randread p99=99th: (\d+) us").expect("good");
         assert_eq!(latency.latency, Some(Metric::LatencyP99));

@@ -12,6 +12,8 @@
 //! - the tool's own messages contain no error;
 //! - the exit code is 0.
 //!
+//! It warns, and changes no claim, where no adapter knows the tool: what it prints of errors is not read.
+//!
 //! Short calls alone are a note when the pass moved all the bytes that were asked for: the tool continued with the
 //! rest. A read that ends at the end of the file is not a short call.
 //!
@@ -84,12 +86,16 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         };
         let resumed = failed == 0.0 && whole;
         Ok(case.fires(Firing {
-            weight: if resumed { Weight::Note } else { Weight::Fail(Effect::Misleading) },
+            weight: match resumed {
+                true => Weight::Note,
+                false if case.run.has_adapter() => Weight::Fail(Effect::Misleading),
+                false => Weight::WarnOfRun,
+            },
             observed: Some(Quantity { value: failed + short, ..Quantity::count(0) }),
             threshold: limit.clone(),
             message: format!(
-                "While the clock ran, {failed} calls failed and {short} moved less than requested. The tool reports \
-                 0 errors and exit code 0."
+                "While the clock ran, {failed} calls failed and {short} moved less than requested. {} exit code 0.",
+                if case.run.has_adapter() { "The tool reports 0 errors and" } else { "The tool ends with" }
             ),
             meaning: match resumed {
                 true => "The tool repeated the rest, so all requested bytes moved.".to_owned(),

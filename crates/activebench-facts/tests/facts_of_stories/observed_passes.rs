@@ -2,8 +2,9 @@
 
 use crate::story::*;
 use activebench_facts::ObservedPasses;
-use activebench_model::fact::FactName::{ReadBytes, Window, WriteBytes, WriteCalls};
-use activebench_model::phase::Direction;
+use activebench_model::call::{FileKind, Op, open_bits};
+use activebench_model::fact::FactName::{NameCalls, ReadBytes, Window, WriteBytes, WriteCalls};
+use activebench_model::phase::{Direction, NameOperation};
 
 /// Returns each pass as `direction blocks calls opens: windows`.
 fn lines(passes: &ObservedPasses<'_>) -> Vec<String> {
@@ -39,7 +40,7 @@ fn a_file_that_is_written_synced_and_read_has_two_passes_with_the_spans_that_a_p
     let expected = [(written.0, written.1, false), (written.0, sync.end_ns, true), (written.0, closed.end_ns, true)];
     assert_eq!(spans, expected);
     for (place, (start_ns, end_ns, has_sync)) in spans.into_iter().enumerate() {
-        let phase = passes.phase(0, place);
+        let phase = passes.phase(0, place, 1, false);
         assert_eq!(phase.parts[0].sync_inside.is_some(), has_sync, "{}", phase.id);
         let facts = story.facts(phase);
         check("write", &facts, &[(WriteBytes, blocks(4)), (ReadBytes, blocks(0)), (Window, count(end_ns - start_ns))]);
@@ -62,7 +63,7 @@ fn files_that_are_written_one_after_the_other_are_passes_each_and_together() {
     assert_eq!((last.bytes / BLOCK, last.calls, last.opens), (9, 9, 3));
     assert_eq!(last.name, "write of 3 files");
     assert!(passes.passes()[..3].iter().all(|pass| pass.parent == Some(3)));
-    let together = passes.phase(3, 1);
+    let together = passes.phase(3, 1, 1, false);
     check("together", &story.facts(together), &[(WriteBytes, blocks(9)), (WriteCalls, count(9))]);
 }
 
@@ -94,4 +95,107 @@ fn many_files_have_few_passes() {
     let passes = ObservedPasses::new(&activity);
     assert!(passes.passes().len() <= 60, "{}", passes.passes().len());
     assert_eq!(passes.passes().last().map(|pass| pass.opens), Some(2000));
+}
+
+/// Adds a print of the tool.
+fn print(story: &mut Story) {
+    let kind = std::mem::replace(&mut story.kind, FileKind::Other);
+    story.call(Op::Write, 1, -1, 10, 10);
+    story.kind = kind;
+}
+
+#[test]
+fn what_is_between_two_prints_is_a_pass() {
+    let mut story = Story::new();
+    for number in 0..12 {
+        story.file.ino = 100 + number;
+        story.open(3, &format!("f{number}"));
+        story.writes(3, 2);
+        story.close(3);
+        if number == 3 {
+            print(&mut story);
+        }
+    }
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let files: Vec<u64> =
+        passes.passes().iter().filter(|pass| pass.direction == Direction::Write).map(|pass| pass.opens).collect();
+    assert_eq!(files, [4, 8, 12]);
+    let parents: Vec<Option<usize>> = passes.passes().iter().take(2).map(|pass| pass.parent).collect();
+    assert_eq!(parents, [Some(2), Some(2)]);
+}
+
+#[test]
+fn a_long_run_among_many_short_ones_is_a_pass() {
+    let mut story = Story::new();
+    for number in 0..20 {
+        story.file.ino = 100 + number;
+        story.open(3, &format!("f{number}"));
+        story.writes(3, if number == 10 { 40 } else { 1 });
+        story.close(3);
+    }
+    let activity = story.activity();
+    let first = ObservedPasses::new(&activity).passes()[0].clone();
+    assert_eq!((first.bytes / BLOCK, first.opens, first.calls), (40, 1, 40));
+}
+
+#[test]
+fn files_that_are_made_and_deleted_are_passes_over_names() {
+    let mut story = Story::new();
+    for number in 0..20 {
+        story.file.ino = 100 + number;
+        story.call(Op::Open, -1, -1, 0, 3);
+        story.last().open_flags = open_bits::CREATE | open_bits::WRITABLE;
+        story.close(3);
+    }
+    for number in 0..30 {
+        story.unlink(&format!("f{number}"));
+    }
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let found: Vec<(Option<NameOperation>, u64, &str)> =
+        passes.passes().iter().map(|pass| (pass.names, pass.calls, pass.name.as_str())).collect();
+    let (create, delete) = (Some(NameOperation::Create), Some(NameOperation::Delete));
+    assert_eq!(found, [(create, 20, "create of 20 files"), (delete, 30, "delete of 30 files")]);
+    let windows: Vec<&str> = passes.passes()[0].windows.iter().map(|window| window.phase.as_str()).collect();
+    assert_eq!(windows, ["create-files", "create-files-with-close"]);
+    let window = &passes.passes()[0].windows[1];
+    let length = window.duration_ns();
+    check("create", &story.facts(passes.phase(0, 1, 1, false)), &[(NameCalls, count(20)), (Window, count(length))]);
+    check("delete", &story.facts(passes.phase(1, 0, 1, false)), &[(NameCalls, count(30))]);
+}
+
+#[test]
+fn several_processes_have_a_rate_each_and_several_calls_can_be_one_operation() {
+    let mut story = Story::new();
+    story.open(3, "a");
+    let (start_ns, _) = story.writes(3, 8);
+    story.by(TOOL + 1, TOOL + 1);
+    story.file.ino += 1;
+    story.open(4, "b");
+    story.writes(4, 4);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let (place, total) = passes.passes().iter().enumerate().next_back().expect("one");
+    assert_eq!((total.task_rates.len(), total.windows[0].start_ns), (2, start_ns));
+    let phase = passes.phase(place, 0, 1, true);
+    assert_eq!((phase.requested_tasks, phase.id.as_str()), (2, "write-2_files-of-each"));
+    let by_four = passes.phase(place, 0, 4, false);
+    assert_eq!((by_four.block_bytes, by_four.divided_into_bytes), (Some(4 * BLOCK), Some(BLOCK)));
+    assert_eq!((by_four.requested_tasks, by_four.id.as_str()), (1, "write-2_files-by-4"));
+}
+
+#[test]
+fn reads_may_be_timed_from_the_second_one_on() {
+    let mut story = Story::new();
+    story.open(3, "a");
+    story.reads(3, 1);
+    let (start_ns, end_ns) = story.reads(3, 20);
+    story.close(3);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let found: Vec<(u64, u64)> = passes.passes().iter().map(|pass| (pass.calls, pass.windows[0].start_ns)).collect();
+    assert_eq!((found.len(), found[1]), (2, (20, start_ns)));
+    let facts = story.facts(passes.phase(1, 0, 1, false));
+    check("later reads", &facts, &[(ReadBytes, blocks(20)), (Window, count(end_ns - start_ns))]);
 }

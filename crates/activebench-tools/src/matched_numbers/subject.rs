@@ -63,6 +63,12 @@ pub(super) fn of(
     if matches!(number.unit, Unit::Bytes | Unit::Count) {
         return (Subject::CachedFilesystem, "an amount says nothing of the storage".to_owned());
     }
+    if pass.names.is_some() {
+        return (Subject::Metadata, "it is about the names of files".to_owned());
+    }
+    if number.is_unsynced {
+        return (Subject::CachedFilesystem, "its words say that nothing is synced".to_owned());
+    }
     if let Some(word) = word_of(CACHED) {
         return (Subject::CachedFilesystem, format!("its line says `{word}`"));
     }

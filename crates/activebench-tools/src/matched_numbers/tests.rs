@@ -1,3 +1,5 @@
+use activebench_model::activity::{CallSpan, OutputWrite};
+use activebench_model::call::Op;
 use activebench_model::observed_pass::ObservedWindow;
 use proptest::prelude::*;
 
@@ -16,11 +18,13 @@ fn pass(name: &str, direction: Direction, bytes: u64, calls: u64, spans_ns: &[(u
     ObservedPass {
         name: name.to_owned(),
         direction,
+        names: None,
         bytes,
         calls,
         opens: 1,
         is_direct: false,
         is_synchronous: false,
+        task_rates: Vec::new(),
         windows: spans_ns.iter().enumerate().map(window).collect(),
         parent: None,
     }
@@ -31,9 +35,21 @@ fn of(text: &str, passes: &[ObservedPass]) -> Parsed {
 }
 
 fn of_stated(text: &str, stated: &[&str], passes: &[ObservedPass]) -> Parsed {
+    of_printed(text, &[], stated, passes)
+}
+
+/// As above, with the text in parts that were printed at a time in ns each.
+fn of_printed(text: &str, prints: &[(usize, u64)], stated: &[&str], passes: &[ObservedPass]) -> Parsed {
+    let write = |(bytes, at_ns): &(usize, u64)| OutputWrite {
+        span: CallSpan { start_ns: *at_ns, end_ns: at_ns + 1, tid: 1, op: Op::Write, returned: *bytes as i64 },
+        tgid: 1,
+        fd: 1,
+    };
+    let writes: Vec<OutputWrite> = prints.iter().map(write).collect();
     let stated: Vec<StatedClaim> = stated.iter().map(|one| StatedClaim::parse(one).expect("good")).collect();
     let output = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-    matched(&output, &stated, passes, Known { program: "./mine", subject: None }).parsed
+    let known = Known { program: "./mine", subject: None, print_times: &PrintTimes::new(&writes, &output) };
+    matched(&output, &stated, passes, known).parsed
 }
 
 /// The claims as `metric of phase`.
@@ -99,10 +115,130 @@ fn where_two_passes_agree_it_is_undecided_and_both_are_named() {
     let parsed = of("128.0 MiB/s\n", &passes);
     assert_eq!(claims(&parsed), Vec::<String>::new());
     assert_eq!(parsed.unmatched.numbers[0].reason, "2 passes agree with it: write, read");
-    // One that contains the other is the same thing.
-    passes[1] = pass("all", Direction::Write, 128 * MIB, 128, &[(0, 1_000_000_000)]);
+    // One that contains the other and hardly more is the same thing.
+    passes[1] = pass("all", Direction::Write, 65 * MIB, 65, &[(0, 507_800_000)]);
     passes[0].parent = Some(1);
     assert_eq!(claims(&of("128.0 MiB/s\n", &passes)), ["throughput of all-0"]);
+    passes[1] = pass("all", Direction::Write, 128 * MIB, 128, &[(0, 1_000_000_000)]);
+    assert_eq!(claims(&of("128.0 MiB/s\n", &passes)), [""; 0]);
+    // One agrees to the last digit, the other one does not.
+    passes[1] = pass("all", Direction::Write, 128 * MIB, 128, &[(0, 1_010_000_000)]);
+    assert_eq!(claims(&of("128.00 MiB/s\n", &passes)), ["throughput of write-0"]);
+}
+
+#[test]
+fn a_number_is_not_about_what_ended_after_it_was_printed() {
+    let text = "write: 128.0 MiB/s\n";
+    let at = |at_ns| claims(&of_printed(text, &[(text.len(), at_ns)], &[], &two()));
+    assert_eq!(at(500_000_001), ["throughput of write-0"]);
+    assert_eq!(at(499_999_999), [""; 0]);
+    // Another program printed to it as well: the times are not known.
+    assert_eq!(claims(&of_printed(text, &[(3, 1)], &[], &two())), ["throughput of write-0"]);
+}
+
+#[test]
+fn a_row_that_is_printed_test_by_test_is_about_the_tests_and_not_their_sum() {
+    let mut passes = vec![
+        pass("first", Direction::Write, 64 * MIB, 64, &[(0, 500_000_000)]),
+        pass("second", Direction::Write, 64 * MIB, 64, &[(600_000_000, 1_104_000_000)]),
+        pass("both", Direction::Write, 128 * MIB, 128, &[(0, 1_008_000_000)]),
+    ];
+    passes[0].parent = Some(2);
+    passes[1].parent = Some(2);
+    let text = "Output is in MiB/sec\n\n   write  rewrite\n 128.002 126.985\n";
+    let (head, row) = (text.find(" 128").expect("a row"), " 128.002".len());
+    let prints = [(head, 1), (row, 510_000_000), (text.len() - head - row, 1_200_000_000)];
+    let expected = ["throughput of first-0", "throughput of second-0"];
+    assert_eq!(claims(&of_printed(text, &prints, &[], &passes)), expected);
+    // Printed at once, the second one may be the sum.
+    assert_eq!(claims(&of(text, &passes)), ["throughput of first-0"]);
+}
+
+#[test]
+fn numbers_of_a_row_that_were_printed_together_are_about_the_passes_in_their_order() {
+    let one =
+        |name: &str, start_ns: u64| pass(name, Direction::Read, 64 * MIB, 64, &[(start_ns, start_ns + 500_000_000)]);
+    let both = pass("both", Direction::Read, 128 * MIB, 128, &[(200, 1_000_000_200)]);
+    let mut passes = vec![one("first", 200), one("second", 500_000_200), both];
+    passes[0].parent = Some(2);
+    passes[1].parent = Some(2);
+    let text = "begin: 7 kB\nfirst read 128.1 MiB/s, second read 127.9 MiB/s\n";
+    let head = text.find("first").expect("a row");
+    let prints = [(head, 100), (text.len() - head, 1_100_000_000)];
+    let expected = ["throughput of first-0", "throughput of second-0"];
+    assert_eq!(claims(&of_printed(text, &prints, &[], &passes)), expected);
+    passes.push(one("third", 1_000_000_300));
+    assert_eq!(claims(&of_printed(text, &[(head, 100), (text.len() - head, 1_600_000_000)], &[], &passes)), [""; 0]);
+}
+
+#[test]
+fn an_operation_may_be_several_calls_of_a_stated_size() {
+    let passes = [pass("write", Direction::Write, 8192 * 4000, 4000, &[(0, 1_000_000_000)])];
+    let of_heading = "Compare methods using two 8kB writes:\n    fsync       2000.123 ops/sec\n";
+    assert_eq!(claims(&of(of_heading, &passes)), ["operation-rate of write-0-by-2"]);
+    assert_eq!(claims(&of(" 4 *  8kB writes   1000.123 ops/sec\n", &passes)), ["operation-rate of write-0-by-4"]);
+    // Another size, and another number of calls.
+    assert_eq!(claims(&of(" 4 *  4kB writes   1000.123 ops/sec\n", &passes)), [""; 0]);
+    assert_eq!(claims(&of(" 2 *  8kB writes   1000.123 ops/sec\n", &passes)), [""; 0]);
+    let files = pass("files", Direction::Write, 16_384 * 100, 700, &[(0, 1_000_000_000)]);
+    let files = [ObservedPass { opens: 100, ..files }];
+    assert_eq!(claims(&of("100.012 files/sec\n", &files)), ["operation-rate of files-0-by-7"]);
+}
+
+#[test]
+fn a_size_of_the_output_shows_whether_k_is_1000_or_1024() {
+    let passes = [pass("write", Direction::Write, 64 * MIB, 64, &[(0, 497_000_000)])];
+    // 131072 KiB/s is 0.6 % away and 131072 kB/s 2.9 %; both may be the clock's fault.
+    let rate = "write: 131072 kB/sec\n";
+    assert_eq!(claims(&of(rate, &passes)), [""; 0]);
+    let parsed = of(&format!("Record size 1024 kB\n{rate}"), &passes);
+    assert_eq!(parsed.claims[0].value.value, 131_072.0 * 1024.0);
+    let decimal = [pass("write", Direction::Write, 64_000_000, 64, &[(0, 497_000_000)])];
+    let parsed = of("Record size 1000 kB\nwrite: 129000 kB/sec\n", &decimal);
+    assert_eq!(parsed.claims[0].value.value, 129_000_000.0);
+}
+
+#[test]
+fn figures_of_single_processes_are_compared_with_theirs() {
+    let rates = vec![60.0 * MIB as f64, 70.0 * MIB as f64];
+    let all = pass("write", Direction::Write, 128 * MIB, 128, &[(0, 1_000_000_000)]);
+    let passes = [ObservedPass { task_rates: rates, opens: 2, ..all }];
+    let parsed = of(
+        "Writers see 130.01 MiB/s\nMin throughput per process = 60.01 MiB/s\nAvg throughput per process = 65.01 MiB/s\n",
+        &passes,
+    );
+    let expected = [
+        "sum-of-task-throughput of write-0-of-each",
+        "min-task-throughput of write-0-of-each",
+        "mean-task-throughput of write-0-of-each",
+    ];
+    assert_eq!(claims(&parsed), expected);
+}
+
+#[test]
+fn files_without_data_are_counted_by_their_names() {
+    let made = pass("create", Direction::None, 0, 200, &[(0, 1_000_000_000)]);
+    let made = ObservedPass { names: Some(NameOperation::Create), opens: 200, ..made };
+    let deleted = pass("delete", Direction::None, 0, 300, &[(1_100_000_000, 2_100_000_000)]);
+    let deleted = ObservedPass { names: Some(NameOperation::Delete), opens: 300, ..deleted };
+    let passes = [made, deleted];
+    let parsed = of("200.04 files created per second\n", &passes);
+    assert_eq!(claims(&parsed), [""; 0], "the unit does not stand behind the number");
+    let parsed = of("created: 200.04 files/s, deleted: 300.04 files/s\n", &passes);
+    assert_eq!(claims(&parsed), ["operation-rate of create-0", "operation-rate of delete-0"]);
+    assert!(parsed.claims.iter().all(|claim| claim.subject == Subject::Metadata));
+    assert_eq!(claims(&of("200.04 files/s\n", &passes)), ["operation-rate of create-0"]);
+    assert_eq!(claims(&of("300.04 files/s\n", &passes)), [""; 0]);
+    let data = pass("write", Direction::Write, 4096 * 200, 200, &[(0, 1_100_000_000)]);
+    let with_data = [passes[0].clone(), ObservedPass { opens: 200, ..data }];
+    assert_eq!(claims(&of("200.04 files/s\n", &with_data)), [""; 0]);
+}
+
+#[test]
+fn words_that_say_that_nothing_is_synced_make_a_figure_one_of_the_cache() {
+    let passes = [pass("write", Direction::Write, 8192 * 4000, 4000, &[(0, 1_000_000_000)])];
+    let parsed = of("Non-sync'ed 8kB writes:\n   write to disk   4000.123 ops/sec\n", &passes);
+    assert_eq!(parsed.claims[0].subject, Subject::CachedFilesystem);
 }
 
 #[test]

@@ -78,6 +78,95 @@ fn a_unit_stands_in_the_label_the_heading_or_the_column() {
 }
 
 #[test]
+fn a_sentence_states_the_unit_of_the_columns_that_name_a_direction() {
+    let head = "                                            random    random     bkwd\n\
+        \x20             kB  reclen    write  rewrite    read    reread    read     write     read\n";
+    let of_all = "            2048      64  2698856  1835140 11502234 12416686\n";
+    let of_few = "            2048      64  2801852  2293214                   11706006  2240576\n";
+    let shown = |unit: &str, rows: &str| -> Vec<String> {
+        let shown = shown_of(&format!("\tOutput is in {unit}\n\tTime Resolution = 0.000001 seconds.\n{head}{rows}"));
+        shown.into_iter().filter(|one| !one.contains("seconds") && !one.contains("kB =")).collect()
+    };
+    let ways = ["write", "write", "read", "read"];
+    let numbers = ["2698856", "1835140", "11502234", "12416686"];
+    let expected: Vec<String> = numbers
+        .iter()
+        .zip(ways)
+        .map(|(number, way)| format!("{number} ops/sec = {number} ops_per_sec {way}"))
+        .collect();
+    assert_eq!(shown("ops/sec", of_all), expected);
+    // Blank cells, so that only the place shows the column.
+    let expected = [
+        "2801852 kBytes/sec = 2801852000|2869096448 bytes_per_sec write",
+        "2293214 kBytes/sec = 2293214000|2348251136 bytes_per_sec write",
+        "11706006 kBytes/sec = 11706006000|11986950144 bytes_per_sec read",
+        "2240576 kBytes/sec = 2240576000|2294349824 bytes_per_sec write",
+    ];
+    assert_eq!(shown("kBytes/sec", of_few), expected);
+    assert_eq!(shown_of("Output is in a file\n a  b\n1  2\n"), [""; 0]);
+}
+
+#[test]
+fn a_head_of_several_lines_names_direction_unit_and_what_is_counted() {
+    let data = "Version  2.00       ------Sequential Output------ --Sequential Input- --Random-\n\
+        \x20                   -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n\
+        Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n\
+        testhost        64M 1330k  99 +++++ +++ 12.5m  31           2182k  99 289.1  10\n";
+    let expected = [
+        "1330 /sec = 1330000|1361920 bytes_per_sec write",
+        "12.5 /sec = 12500000|13107200 bytes_per_sec write",
+        "2182 /sec = 2182000|2234368 bytes_per_sec read",
+        "289.1 /sec = 289.1 ops_per_sec",
+    ];
+    assert_eq!(shown_of(data), expected);
+    let files = "Version  2.00       ------Sequential Create------ --------Random Create--------\n\
+        testhost            -Create-- --Read--- -Delete-- -Create-- --Read--- -Delete--\n\
+        \x20             files  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n\
+        \x20                16  1601  77 +++++ +++  1999  12  1599  80 +++++ +++ +++++ +++\n";
+    let counted: Vec<Counted> = numbers_of(files).iter().map(|number| number.counted).collect();
+    use Counted::{Creates, Deletes, Files};
+    assert_eq!(counted, [Files, Creates, Deletes, Creates]);
+    let log = "x: metrc: [12] stressor       bogo ops real time   bogo ops/s     bogo ops/s CPU used per\n\
+        x: metrc: [12]                           (secs)   (real time) (usr+sys time) instance (%)\n\
+        x: metrc: [12] hdd               24576      3.08      7974.14       15895.99        50.16\n";
+    let units: Vec<&str> = numbers_of(log).iter().map(|number| number.unit.as_str()).collect();
+    assert_eq!(units, ["count", "ns", "ops_per_sec", "ops_per_sec"]);
+}
+
+#[test]
+fn a_letter_behind_a_number_scales_its_unit() {
+    for (text, expected) in [
+        (
+            "write: IOPS=7.5k, BW=12MiB/s",
+            vec!["7.5 IOPS = 7500 ops_per_sec write", "12 MiB/s = 12582912 bytes_per_sec write"],
+        ),
+        ("iops: 2M", vec!["2 iops = 2000000 ops_per_sec"]),
+        ("Latency (ms):\n  x: 7k", vec![]),
+    ] {
+        assert_eq!(shown_of(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn lines_of_a_block_have_its_direction_but_not_the_sum_of_all() {
+    let text = "Children see throughput for 2 writers = 50 kB/sec\nMin throughput = 20 kB/sec\nTotal = 90 kB/sec\n\n\
+        Max throughput = 8 kB/sec\n";
+    let directions: Vec<Option<Direction>> = numbers_of(text)
+        .into_iter()
+        .filter(|number| number.unit == Unit::BytesPerSec)
+        .map(|number| number.direction)
+        .collect();
+    assert_eq!(directions, [Some(Direction::Write), Some(Direction::Write), None, None]);
+}
+
+#[test]
+fn the_bytes_before_the_end_of_a_number_are_known() {
+    let text = "one\nread 5 MB/s\n\rread 1 MB/s\rread 6 MB/s\r\n";
+    let found: Vec<&str> = numbers_of(text).iter().map(|number| &text[..number.printed_bytes as usize]).collect();
+    assert_eq!(found, [&text[..10], &text[..text.len() - 7]]);
+}
+
+#[test]
 fn options_versions_dates_percentages_settings_and_zeros_are_not_figures() {
     for text in [
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",

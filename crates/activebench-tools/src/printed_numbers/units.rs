@@ -18,6 +18,10 @@ pub enum Counted {
     Syncs,
     /// Files.
     Files,
+    /// Files that are made.
+    Creates,
+    /// Files that are deleted.
+    Deletes,
     /// The time of one operation: `usecs/op`.
     PerOperation,
 }
@@ -87,6 +91,61 @@ pub(super) fn per_second_of(rest: &str, label: &str) -> Option<Found> {
     })
 }
 
+/// A letter directly behind a number that scales it: what it is a power of, and as which power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scale {
+    power: i32,
+    length: usize,
+}
+
+/// Reads the letter directly behind a number: `7.5k`, `1.2M`.
+pub(super) fn scale_at(rest: &str) -> Option<Scale> {
+    let letter = rest.chars().next()?;
+    let power = "kmgt".find(letter.to_ascii_lowercase()).and_then(|place| i32::try_from(place + 1).ok())?;
+    (!rest[1..].starts_with(|next: char| next.is_alphanumeric())).then_some(Scale { power, length: 1 })
+}
+
+/// Applies the letter behind a number to its unit. A count has powers of 1000, an amount of data those of 1024, too. A
+/// time has none.
+pub(super) fn scaled(found: Found, scale: Option<Scale>) -> Option<Found> {
+    let Some(scale) = scale else { return Some(found) };
+    let bases: &[f64] = match found.unit {
+        Unit::OpsPerSec | Unit::Count => &[1000.0],
+        Unit::Bytes | Unit::BytesPerSec => &[1000.0, 1024.0],
+        _ => return None,
+    };
+    let factors = bases.iter().flat_map(|base| found.factors.iter().map(|one| one * base.powi(scale.power)));
+    Some(Found { factors: factors.collect(), length: found.length + scale.length, ..found })
+}
+
+/// Reads the unit of a column. `/sec` alone is a rate of operations, or of bytes where the number has a letter behind it:
+/// `/sec` over `1330k`.
+pub(super) fn unit_of_head(head: &str, own: &str, scale: Option<Scale>) -> Option<Found> {
+    let own = own.trim().trim_matches(['(', ')']);
+    let is_bare = per(own).is_some_and(|(what, length)| is_second(what) && length == own.len());
+    if !is_bare {
+        return scaled(unit_of_label(head)?, scale);
+    }
+    let text = own.to_owned();
+    if scale.is_some() {
+        let bytes = Found { unit: Unit::BytesPerSec, factors: vec![1.0], counted: Counted::Amount, text, length: 0 };
+        return scaled(bytes, scale);
+    }
+    let counted = head.split(|c: char| !c.is_alphabetic()).filter_map(thing_of_head).next_back();
+    Some(Found {
+        unit: Unit::OpsPerSec,
+        factors: vec![1.0],
+        counted: counted.unwrap_or(Counted::Operations),
+        text,
+        length: 0,
+    })
+}
+
+/// Returns true for rates and times per operation.
+pub(super) fn is_rate(found: &Found) -> bool {
+    matches!(found.unit, Unit::BytesPerSec | Unit::OpsPerSec) || found.counted == Counted::PerOperation
+}
+
 /// Reads the unit that a label names: of a rate, or bytes, anywhere in it; of a time or count only at its end.
 pub(super) fn unit_of_label(label: &str) -> Option<Found> {
     // Names of variables: `bytes_per_sec`, `write_mb_s`.
@@ -103,9 +162,14 @@ pub(super) fn unit_of_label(label: &str) -> Option<Found> {
         (!spaced[..*at].ends_with('/')).then_some((body, found))
     });
     let mut last = None;
+    let is_rate = label.split(|c: char| !c.is_alphanumeric()).any(is_throughput);
     for (body, found) in at_each {
         if matches!(found.unit, Unit::BytesPerSec | Unit::OpsPerSec) {
             return Some(found);
+        }
+        // `"bw_bytes": 5000`.
+        if is_rate && found.unit == Unit::Bytes {
+            return Some(Found { unit: Unit::BytesPerSec, ..found });
         }
         let is_last = !body[found.length..].contains(|c: char| c.is_alphanumeric());
         if last.is_none() && (is_last || is_bytes(word(body))) {
@@ -124,6 +188,11 @@ fn of_variable(body: &str) -> Option<Found> {
     let is_rate = matches!(second, "s" | "sec") && (size(first).is_some() || noun(first).is_some());
     let found = is_rate.then(|| phrase(&joined, first)).flatten()?;
     Some(Found { text: body[..joined.len()].to_owned(), ..found })
+}
+
+/// Returns true for a word for bytes per second.
+fn is_throughput(word: &str) -> bool {
+    matches!(word.to_ascii_lowercase().as_str(), "bw" | "bandwidth" | "throughput" | "speed")
 }
 
 fn is_bytes(word: &str) -> bool {
@@ -226,7 +295,7 @@ fn is_bit(word: &str) -> bool {
 }
 
 /// Returns what a unit of size may be in bytes. A lower-case `b` behind a prefix means a bit or a byte.
-fn size(word: &str) -> Option<Vec<f64>> {
+pub(super) fn size(word: &str) -> Option<Vec<f64>> {
     let lower = word.to_ascii_lowercase();
     let power = |letter: char| "kmgtp".find(letter).map(|place| i32::try_from(place).unwrap_or(0) + 1);
     let both = |letter: char| power(letter).map(|power| vec![1000_f64.powi(power), 1024_f64.powi(power)]);
@@ -266,6 +335,15 @@ fn time(word: &str) -> Option<f64> {
         "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" | "nanos" => 1.0,
         _ => return None,
     })
+}
+
+/// Returns what a word of a head counts where the head is about a rate.
+fn thing_of_head(word: &str) -> Option<Counted> {
+    match word.to_ascii_lowercase().as_str() {
+        "create" | "creates" | "created" => Some(Counted::Creates),
+        "delete" | "deletes" | "deleted" | "unlink" | "unlinks" => Some(Counted::Deletes),
+        _ => noun(word),
+    }
 }
 
 /// Returns what a word counts.

@@ -3,7 +3,8 @@
 use activebench_model::direction::Direction;
 use activebench_model::units::Unit;
 
-use super::units::{Found, unit_of_label};
+use super::units::{Counted, Found, size, unit_of_label};
+use super::{OfTask, Operation, numerals};
 
 /// The order of offsets that words name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +22,12 @@ pub(super) struct Words {
     pub(super) order: Option<Order>,
     pub(super) is_statistic: bool,
     pub(super) is_extreme: bool,
+    pub(super) is_unsynced: bool,
+    pub(super) of_task: Option<OfTask>,
+    /// What one operation is, where they describe it.
+    pub(super) operation: Option<Operation>,
+    /// `created`, `deleted`: what happens to the files.
+    happens: Option<Counted>,
     names_setting: bool,
     names_figure: bool,
 }
@@ -46,7 +53,9 @@ impl Words {
         let named = |read: &dyn Fn(&str) -> Option<Direction>| {
             near.iter().find_map(|text| read(text)).or_else(|| read(&line[..start])).or_else(|| read(line))
         };
-        let direction = named(&direction_of).or_else(|| direction_of(&heading.text));
+        let of_head = head.and_then(direction_of_head);
+        let direction =
+            of_head.or_else(|| named(&direction_of)).or_else(|| heading.direction_for(line, head.is_some()));
         let order = near.iter().chain(&all).find_map(|text| order_of(text));
         let has =
             |texts: &[&str], names: &[&str]| texts.iter().any(|text| words(text).any(|word| is_one(&word, names)));
@@ -57,8 +66,20 @@ impl Words {
             order,
             is_statistic: has(&statistics, STATISTICS),
             is_extreme: has(&own, EXTREMES),
+            of_task: of_task(&own),
+            is_unsynced: all.iter().any(|text| is_unsynced(text)),
+            operation: operation_of(line).or_else(|| operation_of(&heading.text)),
+            happens: own.iter().rev().chain([&&line[..start]]).find_map(|text| happens(text)),
             names_setting: has(&own, SETTINGS),
             names_figure: has(&own, FIGURES),
+        }
+    }
+
+    /// Returns what is counted: files, where the words say what happens to them, are made or deleted.
+    pub(super) fn counted(&self, counted: Counted) -> Counted {
+        match counted {
+            Counted::Files | Counted::Operations => self.happens.unwrap_or(counted),
+            counted => counted,
         }
     }
 
@@ -135,6 +156,9 @@ const SETTINGS: &[&str] = &[
 
 const FIGURES: &[&str] = &["copied", "transferred", "moved", "wrote", "written", "throughput", "bandwidth", "elapsed"];
 
+/// Words for everything together.
+const ALL: &[&str] = &["total", "all", "overall", "combined", "aggregate", "sum", "together"];
+
 fn is_one(word: &str, names: &[&str]) -> bool {
     names.contains(&word)
 }
@@ -162,6 +186,66 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     parts.into_iter()
 }
 
+/// Returns the statistic of the tasks that words name: `Min throughput per process`.
+fn of_task(texts: &[&str]) -> Option<OfTask> {
+    let all: Vec<String> = texts.iter().flat_map(|text| words(text)).collect();
+    let is_task = |word: &String| {
+        matches!(
+            word.as_str(),
+            "process" | "thread" | "child" | "task" | "job" | "client" | "worker" | "writer" | "reader"
+        )
+    };
+    all.windows(2).any(|pair| pair[0] == "per" && is_task(&pair[1])).then_some(())?;
+    all.iter().find_map(|word| match word.as_str() {
+        "min" | "minimum" | "lowest" => Some(OfTask::Min),
+        "max" | "maximum" | "highest" => Some(OfTask::Max),
+        "avg" | "average" | "mean" => Some(OfTask::Mean),
+        _ => None,
+    })
+}
+
+/// Returns true for a text that says that nothing is synced.
+fn is_unsynced(text: &str) -> bool {
+    let words: Vec<String> = words(text).collect();
+    let is_negated =
+        |pair: &[String]| matches!(pair[0].as_str(), "no" | "non" | "not" | "without") && is_sync(&pair[1]);
+    words.iter().any(|word| ["un", "non", "no"].iter().any(|no| word.strip_prefix(no).is_some_and(is_sync)))
+        || words.windows(2).any(is_negated)
+}
+
+fn is_sync(word: &str) -> bool {
+    matches!(word, "sync" | "synced" | "syncs" | "fsync" | "fsyncs" | "synchronized" | "flushed")
+}
+
+/// Returns what a text says of files: that they are made, or deleted.
+fn happens(text: &str) -> Option<Counted> {
+    words(text).find_map(|word| match word.as_str() {
+        "create" | "creates" | "created" | "creation" | "creations" => Some(Counted::Creates),
+        "delete" | "deletes" | "deleted" | "deletion" | "deletions" | "unlink" | "unlinks" | "unlinked" => {
+            Some(Counted::Deletes)
+        }
+        _ => None,
+    })
+}
+
+/// Returns the operation that a text describes: `two 8kB writes`, `16 *  1kB open_sync writes`.
+fn operation_of(text: &str) -> Option<Operation> {
+    const NAMES: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    let tokens: Vec<&str> = text.split_whitespace().collect();
+    tokens.iter().enumerate().find_map(|(place, token)| {
+        let named = NAMES.iter().position(|name| name.eq_ignore_ascii_case(token)).map(|place| place as u64 + 1);
+        let (is_product, sized) = match tokens.get(place + 1)? {
+            &("*" | "x" | "×") => (true, tokens.get(place + 2)?),
+            next => (false, next),
+        };
+        let calls = named.or_else(|| token.parse().ok().filter(|_| is_product))?;
+        let numeral = numerals(sized).next().filter(|numeral| numeral.start == 0)?;
+        let factors = size(&sized[numeral.end..])?;
+        let bytes = |factor: Option<&f64>| factor.map(|factor| (numeral.value * factor) as u64);
+        Some(Operation { calls, call_bytes: [bytes(factors.first())?, bytes(factors.last())?] })
+    })
+}
+
 /// Returns the direction that a text names last.
 pub(crate) fn direction_of(text: &str) -> Option<Direction> {
     // `read/write`, `r/w`, `rw`: both together.
@@ -173,11 +257,11 @@ pub(crate) fn direction_of(text: &str) -> Option<Direction> {
     for word in words(text) {
         let one = match word.as_str() {
             "rw" | "readwrite" | "randrw" | "combined" | "mixed" => Direction::Mixed,
-            "read" | "reads" | "reading" | "reader" | "rd" | "randread" | "seqread" | "reread" | "readback" | "r" => {
-                Direction::Read
-            }
-            "write" | "writes" | "writing" | "written" | "wrote" | "writer" | "wr" | "randwrite" | "seqwrite"
-            | "rewrite" | "overwrite" | "w" | "append" | "appended" => Direction::Write,
+            "read" | "reads" | "reading" | "reader" | "readers" | "rd" | "randread" | "seqread" | "reread"
+            | "rereaders" | "readback" | "fread" | "freread" | "r" => Direction::Read,
+            "write" | "writes" | "writing" | "written" | "wrote" | "writer" | "writers" | "wr" | "randwrite"
+            | "seqwrite" | "rewrite" | "rewriters" | "overwrite" | "fwrite" | "frewrite" | "w" | "append"
+            | "appended" => Direction::Write,
             other if other.starts_with("seqrd") || other.starts_with("rndrd") => Direction::Read,
             other if other.starts_with("seqwr") || other.starts_with("rndwr") => Direction::Write,
             _ => continue,
@@ -186,6 +270,18 @@ pub(crate) fn direction_of(text: &str) -> Option<Direction> {
         found = Some(one);
     }
     found
+}
+
+/// Returns the direction that the head of a column names: `Sequential Output` is a write there.
+pub(crate) fn direction_of_head(head: &str) -> Option<Direction> {
+    let of_stream = || {
+        words(head).find_map(|word| match word.as_str() {
+            "input" => Some(Direction::Read),
+            "output" => Some(Direction::Write),
+            _ => None,
+        })
+    };
+    direction_of(head).or_else(of_stream)
 }
 
 /// Returns the order of offsets that a text names last.
@@ -213,6 +309,10 @@ pub(super) struct Heading {
     pub(super) text: String,
     indent: usize,
     unit: Option<Found>,
+    /// True if it ends with a colon or a bracket.
+    is_marked: bool,
+    /// The direction that an earlier line of the present block names, without a blank line between.
+    of_block: Option<Direction>,
 }
 
 impl Heading {
@@ -228,8 +328,33 @@ impl Heading {
         if has_number || !(is_marked || is_short) || !text.contains(char::is_alphabetic) {
             return;
         }
+        // A short line below a heading is one of its own.
+        if !is_marked && self.is_marked && indent(line) > self.indent {
+            return;
+        }
         let in_brackets = text.find('(').map(|at| &text[at..]).and_then(unit_of_label);
-        *self = Self { text: text.to_owned(), indent: indent(line), unit: in_brackets };
+        // What a heading names goes before the lines above it.
+        let of_block = self.of_block.filter(|_| direction_of(text).is_none());
+        *self = Self { text: text.to_owned(), indent: indent(line), unit: in_brackets, of_block, is_marked };
+    }
+
+    /// Takes a line of a block with figures.
+    pub(super) fn read_block(&mut self, line: &str) {
+        self.of_block = direction_of(line).or(self.of_block);
+    }
+
+    /// Returns the direction that the lines before this one name, if it does not speak of all.
+    /// Rows of a table do not continue each other.
+    fn direction_for(&self, line: &str, is_row: bool) -> Option<Direction> {
+        if words(line).any(|word| is_one(&word, ALL)) {
+            return None;
+        }
+        self.of_block.filter(|_| !is_row).or_else(|| direction_of(&self.text))
+    }
+
+    /// Ends the block: a blank line.
+    pub(super) fn end_block(&mut self) {
+        self.of_block = None;
     }
 
     /// Returns the unit that it states for a line below it, which is indented further.

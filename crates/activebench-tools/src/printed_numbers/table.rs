@@ -1,0 +1,183 @@
+//! Heads of tables: what stands above a number in its column.
+//!
+//! A head has up to three lines. A number belongs to the cell above it in the last line. Where not all numbers of a row
+//! stand below cells of their own, it belongs to the cell of its number, if head and row have as many cells. Of the lines before, what stands above that cell counts, too: a cell
+//! framed by dashes (`------Sequential Output------`) spans all columns below it.
+
+use std::ops::Range;
+
+use super::units::{self, Found};
+use super::{Numeral, cells, numerals, words};
+
+/// Largest number of lines of a head.
+const MOST_LINES: usize = 3;
+
+/// The head of the present table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    /// Its lines, consecutive.
+    lines: Vec<String>,
+    last_line: u64,
+    /// Unit of its cells that a sentence before it states: `Output is in kBytes/sec`.
+    stated: Option<Found>,
+}
+
+/// What stands above a number.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Head {
+    /// All of it, from above, in one line.
+    pub(super) text: String,
+    /// The cell of the last line alone.
+    pub(super) own: String,
+}
+
+impl Table {
+    /// Takes a line without figures for a line of the head if it looks like one.
+    pub(super) fn read(&mut self, text: &str, line: u64) {
+        if let Some(stated) = stated_unit(text) {
+            self.stated = Some(stated);
+        }
+        // Behind what a logger puts before each line: `name: level: [123] `.
+        let body = text.rsplit_once("] ").map_or(text, |(_, body)| body);
+        // A line of dashes stands between the head of a table and its rows.
+        if !body.contains(char::is_alphabetic) || body.contains(['"', '=']) || body.trim_end().ends_with(':') {
+            return;
+        }
+        if body.contains(": ") {
+            return;
+        }
+        if line > self.last_line + 1 {
+            self.lines.clear();
+        }
+        self.lines.push(text.to_owned());
+        let excess = self.lines.len().saturating_sub(MOST_LINES);
+        self.lines.drain(..excess);
+        self.last_line = line;
+    }
+
+    /// Begins anew: a blank line.
+    pub(super) fn end(&mut self) {
+        self.lines.clear();
+    }
+
+    /// Returns the unit that a sentence states for the cells below this head, if the head names what it is about.
+    pub(super) fn unit(&self, head: &Head) -> Option<Found> {
+        self.stated.clone().filter(|_| words::direction_of_head(&head.text).is_some())
+    }
+
+    /// Returns what stands above a number of a row.
+    pub(super) fn head_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<Head> {
+        let last = self.lines.len().checked_sub(1)?;
+        let place = numeral.start..numeral.end;
+        let of_place = || self.nearest(row, &place);
+        let of_count = || by_count(&self.lines[last], row, numeral).map(|(span, own)| (last, span, own));
+        let (line, span, own) = match self.is_aligned(row) {
+            true => of_place()?,
+            false => of_count().or_else(of_place)?,
+        };
+        let mut texts = Vec::new();
+        if is_common(&span, &place) {
+            let both = span.start.min(place.start)..span.end.max(place.end);
+            let upper = self.lines[..line].iter().filter(|line| is_divided(line));
+            texts.extend(upper.flat_map(|line| above(line, &both)).map(|(_, cell)| cell));
+        }
+        texts.push(own);
+        Some(Head { text: texts.join(" "), own: own.to_owned() })
+    }
+
+    /// Returns the lowest words above a place, with their line and place; `None` where there are none, or where tabs and
+    /// separators make places mean nothing.
+    fn nearest(&self, row: &str, place: &Range<usize>) -> Option<(usize, Range<usize>, &str)> {
+        if row.contains(NO_PLACES) {
+            return None;
+        }
+        self.lines.iter().enumerate().rev().filter(|(_, line)| !line.contains(NO_PLACES)).find_map(|(number, line)| {
+            let above = above(line, place);
+            let span = above.first()?.0.start..above.last()?.0.end;
+            let text = match &above[..] {
+                [(_, cell)] => cell,
+                _ => line.get(span.clone())?,
+            };
+            Some((number, span, text))
+        })
+    }
+
+    /// Returns true if each number of a row stands below a cell of its own.
+    fn is_aligned(&self, row: &str) -> bool {
+        let mut before = None;
+        numerals(row).all(|numeral| {
+            let own = self.nearest(row, &(numeral.start..numeral.end)).map(|(line, span, _)| (line, span));
+            let is_own = own.is_some() && own != before;
+            before = own;
+            is_own
+        })
+    }
+}
+
+/// Characters of a line in which places say nothing of columns.
+const NO_PLACES: [char; 4] = ['\t', ',', ';', '|'];
+
+/// Returns the cell at the place of a number if a head and its row have as many cells, with its place.
+fn by_count<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<(Range<usize>, &'a str)> {
+    let splits = |line| [cells(line, &[',', '|', ';', '\t']), words::wide_cells(line), cells(line, &[' ', '\t'])];
+    splits(head).into_iter().zip(splits(row)).find_map(|(heads, row)| {
+        // Two numbers in a cell are two columns.
+        let is_split = row.iter().all(|(_, cell)| numerals(cell).nth(1).is_none());
+        if heads.len() < 2 || heads.len() != row.len() || !is_split {
+            return None;
+        }
+        let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+        let (at, cell) = heads[place];
+        Some((at..at + cell.len(), cell))
+    })
+}
+
+/// Returns the cells of a line that a place touches.
+fn above<'a>(line: &'a str, place: &Range<usize>) -> Vec<(Range<usize>, &'a str)> {
+    framed_cells(line).into_iter().filter(|(span, _)| is_common(span, place)).collect()
+}
+
+fn is_common(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// Returns true for a line of several cells, and not of a text.
+fn is_divided(line: &str) -> bool {
+    line.trim().contains("  ") || line.trim_start().starts_with('-')
+}
+
+/// Splits a line at blanks. What begins and ends with a dash or brackets is one cell, and its frame is left out.
+fn framed_cells(line: &str) -> Vec<(Range<usize>, &str)> {
+    let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+    let mut open: Option<(usize, char)> = None;
+    for (at, word) in cells(line, &[' ', '\t']) {
+        let end = at + word.len();
+        let start = match open {
+            Some((start, _)) => start,
+            None => at,
+        };
+        if open.is_none() {
+            open = match word.chars().next() {
+                Some('-') => Some((at, '-')),
+                Some('(') => Some((at, ')')),
+                _ => None,
+            };
+        }
+        if open.is_none_or(|(_, closing)| word.ends_with(closing)) {
+            open = None;
+            let cell = line[start..end].trim_matches('-');
+            if !cell.is_empty() {
+                found.push((start..end, cell));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the unit of a sentence that ends with it: `Output is in kBytes/sec`, `all results in operations per second.`
+fn stated_unit(text: &str) -> Option<Found> {
+    let text = text.trim().trim_end_matches('.');
+    let (_, unit) = text.rsplit_once(" in ")?;
+    let found = units::unit_at(unit).filter(|found| found.length == unit.len())?;
+    units::is_rate(&found).then_some(found)
+}
