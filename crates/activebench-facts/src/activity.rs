@@ -21,13 +21,12 @@ mod passes;
 mod slots;
 mod tasks;
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::{
     Activity, CallSpan, Exec, FileSeen, MadeLink, NamedCall, OutputWrite, Pass, StepKind, Task,
 };
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use activebench_model::event::{NameEvent, TaskEvent};
+use foldhash::{HashMap, HashSet};
 
 use crate::facts::blind_mappings;
 use crate::undecoded_io::Undecoded;
@@ -138,7 +137,7 @@ pub fn executions(
     names: impl IntoIterator<Item = NameEvent>,
 ) -> (Vec<Task>, Vec<Exec>) {
     let (tasks, mut execs) = tasks::of_events(tasks.into_iter().collect());
-    let mut arguments: HashMap<(u32, u64), Vec<(i64, String)>> = HashMap::new();
+    let mut arguments: HashMap<(u32, u64), Vec<(i64, String)>> = HashMap::default();
     for event in names.into_iter().filter(|event| event.op == Op::Execute) {
         arguments.entry((event.tgid, event.at_ns)).or_default().push((event.returned, event.name));
     }
@@ -264,8 +263,8 @@ fn read_names(
     stub: &Stub,
     unlink_spans: &HashMap<(u32, u64), CallSpan>,
 ) -> Result<Names, Unreadable> {
-    let mut names = Names { opened: Vec::new(), unlinks: Vec::new(), arguments: HashMap::new() };
-    let mut seen: HashSet<(FileId, String)> = HashSet::new();
+    let mut names = Names { opened: Vec::new(), unlinks: Vec::new(), arguments: HashMap::default() };
+    let mut seen: HashSet<(FileId, String)> = HashSet::default();
     for batch in source.names() {
         for event in batch?.into_iter().filter(|event| !stub.made(event.tgid, event.at_ns)) {
             match (event.op, event.file) {

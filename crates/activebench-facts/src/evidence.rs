@@ -1,10 +1,9 @@
 //! Phases for a tool that no adapter knows: the data moved per file.
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::FileId;
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
+use foldhash::{HashMap, HashSet};
 
 /// A file that was only read, less than this in all, is taken for the tool's own
 /// libraries and configuration.
@@ -21,8 +20,8 @@ const MOST_FILES: usize = 100;
 /// have timed. So these phases only show facts; no claim is judged by them: see [`crate::ObservedPasses`].
 pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
-    let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::new();
-    let mut ids: HashMap<String, u32> = HashMap::new();
+    let mut index_of: HashMap<(FileId, Direction), usize> = HashMap::default();
+    let mut ids: HashMap<String, u32> = HashMap::default();
     let shown = files_shown(activity);
     let names: HashMap<FileId, &str> = activity
         .files
@@ -48,7 +47,7 @@ pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
 
 /// Returns the files that moved enough data to be shown, at most [`MOST_FILES`].
 fn files_shown(activity: &Activity) -> HashSet<FileId> {
-    let mut moved: HashMap<FileId, (u64, u64)> = HashMap::new();
+    let mut moved: HashMap<FileId, (u64, u64)> = HashMap::default();
     for pass in &activity.passes {
         let (read, written) = moved.entry(pass.file).or_default();
         for step in &pass.steps {

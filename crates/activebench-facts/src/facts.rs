@@ -58,7 +58,7 @@ mod timeline;
 mod watched;
 mod windows;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use activebench_model::call::{Call, FileId};
 use activebench_model::event::RecordClass;
@@ -66,6 +66,7 @@ use activebench_model::fact::Facts;
 use activebench_model::hook::Hook;
 use activebench_model::phase::{Part, Phase};
 use activebench_model::run::Manifest;
+use foldhash::{HashMap, HashSet};
 
 use crate::activity::{Folded, Stub};
 use activebench_model::source::{EventSource, Unreadable};
@@ -240,7 +241,7 @@ fn limits(
     parts: &HashMap<FileId, Vec<(usize, &Part)>>,
     syncs: &SyncLog<'_>,
 ) -> HashMap<(usize, FileId), u64> {
-    let mut limits = HashMap::new();
+    let mut limits = HashMap::default();
     for (file, of_file) in parts {
         let mut by_phase: BTreeMap<usize, Vec<&Part>> = BTreeMap::new();
         for (phase, part) in of_file {

@@ -9,12 +9,13 @@
 //!
 //! Time and memory are linear in the steps of the activity, apart from sorting the runs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
+use foldhash::{HashMap, HashSet};
 
 use crate::evidence::{LEAST_READ_BYTES, identifier, successful};
 
@@ -48,10 +49,14 @@ const LEAST_PART: u64 = 100;
 #[derive(Debug)]
 pub struct ObservedPasses<'a> {
     passes: Vec<ObservedPass>,
-    /// The runs of each pass; none for passes over names.
-    members: Vec<Vec<Run<'a>>>,
-    /// The calls of each pass over names, by process; behind the passes of data.
-    named: Vec<Vec<NameRun>>,
+    /// In the order of their starts; behind them those without their first call.
+    runs: Vec<Run<'a>>,
+    /// The runs of each pass of data.
+    members: Vec<Set>,
+    /// In the order of their starts.
+    name_runs: Vec<NameRun>,
+    /// The files of each pass over names; those passes are behind the passes of data.
+    named: Vec<Set>,
     global_syncs: Vec<CallSpan>,
     /// Successful syncs of each file, through any descriptor of any process, in order.
     syncs: HashMap<FileId, Vec<CallSpan>>,
@@ -59,6 +64,9 @@ pub struct ObservedPasses<'a> {
     /// duplicated, in order.
     bare_opens: HashMap<(u32, FileId), Vec<u64>>,
 }
+
+/// Places in a list of runs, ascending: a run is in several passes, and there may be a million of them.
+type Set = Vec<u32>;
 
 /// What one descriptor moved in one direction without an interruption.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +77,6 @@ struct Run<'a> {
     end_ns: u64,
     bytes: u64,
     calls: u64,
-    /// The first successful sync behind it.
-    sync: Option<CallSpan>,
     /// True if it is the first data of its descriptor.
     is_first: bool,
     /// True if it is the last data of its descriptor.
@@ -82,8 +88,8 @@ impl<'a> ObservedPasses<'a> {
     pub fn new(activity: &'a Activity) -> Self {
         let global_syncs = successful(activity);
         let data = data_files(activity);
-        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::new();
-        let mut bare_opens: HashMap<(u32, FileId), Vec<u64>> = HashMap::new();
+        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
+        let mut bare_opens: HashMap<(u32, FileId), Vec<u64>> = HashMap::default();
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
             let mut own = own.map(|brief| brief.span).filter(|span| span.returned == 0).peekable();
@@ -96,44 +102,60 @@ impl<'a> ObservedPasses<'a> {
         }
         syncs.values_mut().for_each(|syncs| syncs.sort_by_key(|sync| sync.start_ns));
         bare_opens.values_mut().for_each(|opens| opens.sort_unstable());
-        let (passes, members, named) = (Vec::new(), Vec::new(), Vec::new());
-        let mut found = Self { passes, members, named, global_syncs, syncs, bare_opens };
-        let mut runs: Vec<Run<'a>> = Vec::new();
+        let mut found = Self {
+            passes: Vec::new(),
+            runs: Vec::new(),
+            members: Vec::new(),
+            name_runs: Vec::new(),
+            named: Vec::new(),
+            global_syncs,
+            syncs,
+            bare_opens,
+        };
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
-            found.runs_of(pass, &mut runs);
+            add_runs(pass, &mut found.runs);
         }
-        runs.sort_by_key(|run| run.start_ns);
+        found.runs.shrink_to_fit();
+        found.runs.sort_by_key(|run| run.start_ns);
+        let sets = found.sets(&prints(activity));
         let names = names(activity);
-        let mut sets: Vec<Vec<Run<'a>>> = Vec::new();
-        let groups = groups(&runs);
-        let prints = prints(activity);
-        let singles = single_runs(&groups);
-        let primed: Vec<Vec<Run<'a>>> =
-            singles.iter().filter_map(|set| Some(vec![after_first_call(&set[0])?])).collect();
-        sets.extend(singles);
-        sets.extend(primed);
-        sets.extend(largest(groups.iter().flat_map(|group| between_prints(group, &prints)).collect()));
-        sets.extend(largest(groups));
-        let of = |direction| runs.iter().copied().filter(|run| run.direction == direction).collect::<Vec<_>>();
-        let (reads, writes) = (of(Direction::Read), of(Direction::Write));
-        let overlap = span(&reads).zip(span(&writes)).is_some_and(|(read, write)| read.0 < write.1 && write.0 < read.1);
-        sets.push(reads);
-        sets.push(writes);
-        sets.extend(largest(mixed(&runs)));
-        if overlap {
-            sets.push(runs);
-        }
-        sets.retain(|set| !set.is_empty());
-        let mut known = HashSet::new();
-        // What is the same is one pass.
-        sets.retain(|set| known.insert(key(set)));
-        let mut ids = HashMap::new();
+        let mut ids = HashMap::default();
         for set in sets {
             found.add(set, &names, &mut ids);
         }
         found.find_parents();
-        found.add_names(activity, &prints, &mut ids);
+        found.add_names(activity, &prints(activity), &mut ids);
         found
+    }
+
+    /// Finds the runs of each pass of data.
+    fn sets(&mut self, prints: &[u64]) -> Vec<Set> {
+        let all: Set = places(&self.runs);
+        let mut sets: Vec<Set> = Vec::new();
+        let groups = groups(&self.runs);
+        sets.extend(single_runs(&self.runs, &groups));
+        let primed: Vec<Run<'a>> =
+            sets.iter().filter_map(|set| after_first_call(&self.runs[set[0] as usize])).collect();
+        sets.extend((all.len()..).take(primed.len()).map(|place| vec![place as u32]));
+        self.runs.extend(primed);
+        let runs = &self.runs;
+        sets.extend(largest(runs, groups.iter().flat_map(|group| between_prints(runs, group, prints)).collect()));
+        sets.extend(largest(runs, groups));
+        let of = |direction| all.iter().copied().filter(|place| runs[*place as usize].direction == direction).collect();
+        let (reads, writes): (Set, Set) = (of(Direction::Read), of(Direction::Write));
+        let overlap = span(runs, &reads).zip(span(runs, &writes));
+        let overlap = overlap.is_some_and(|(read, write)| read.0 < write.1 && write.0 < read.1);
+        sets.push(reads);
+        sets.push(writes);
+        sets.extend(largest(runs, mixed(runs, &all)));
+        if overlap {
+            sets.push(all);
+        }
+        sets.retain(|set| !set.is_empty());
+        let mut known = HashSet::default();
+        // What is the same is one pass.
+        sets.retain(|set| known.insert(key(runs, set)));
+        sets
     }
 
     /// Returns the passes.
@@ -150,16 +172,17 @@ impl<'a> ObservedPasses<'a> {
         let observed = &self.passes[pass];
         let window = &observed.windows[window];
         if let Some(named) = pass.checked_sub(self.members.len()).map(|place| &self.named[place]) {
-            return names::phase(observed, window, named);
+            return names::phase(observed, window, named.iter().map(|place| &self.name_runs[*place as usize]));
         }
         // The last call of a file may be shorter than the others.
-        let first = self.members[pass].first().and_then(|run| run.pass.steps.iter().find(|step| is_data(step)));
+        let first = self.runs_of(&self.members[pass]).next();
+        let first = first.and_then(|run| run.pass.steps.iter().find(|step| is_data(step)));
         let first = first.and_then(|step| step.head.iter().find(|call| call.requested > 0));
         let call_bytes = first.map(|call| call.requested).filter(|_| calls > 1);
         let part = |run: &Run<'_>| {
             let start_ns = run.start_ns;
             let is_inside = |sync: &CallSpan| sync.end_ns <= window.end_ns;
-            let (inside, after) = match run.sync {
+            let (inside, after) = match self.sync_behind(run) {
                 Some(sync) if is_inside(&sync) => (Some(Box::new(sync)), None),
                 sync => (None, sync.map(Box::new)),
             };
@@ -177,7 +200,7 @@ impl<'a> ObservedPasses<'a> {
                 close_ns: run.pass.close.map(|close| close.end_ns),
             }
         };
-        let mut parts: Vec<Part> = self.members[pass].iter().map(part).collect();
+        let mut parts: Vec<Part> = self.runs_of(&self.members[pass]).map(part).collect();
         // The window is that of all parts together.
         if let Some(first) = parts.iter_mut().min_by_key(|part| part.start_ns) {
             first.start_ns = first.start_ns.min(window.start_ns);
@@ -199,51 +222,19 @@ impl<'a> ObservedPasses<'a> {
         }
     }
 
-    /// Adds the runs of a descriptor.
-    fn runs_of(&self, pass: &'a Pass, runs: &mut Vec<Run<'a>>) {
-        let data = || pass.steps.iter().filter(|step| is_data(step));
-        let changes = data().zip(data().skip(1)).filter(|(one, next)| one.kind != next.kind).count();
-        let begin = runs.len();
-        for step in data().filter(|step| step.end_ns > step.start_ns) {
-            let direction = if step.kind == StepKind::Read { Direction::Read } else { Direction::Write };
-            let own = &mut runs[begin..];
-            let known = match changes >= MIXED_FROM {
-                true => own.iter_mut().find(|run| run.direction == direction),
-                false => own.last_mut().filter(|run| run.direction == direction),
-            };
-            match known.filter(|run| step.start_ns.saturating_sub(run.end_ns) < PAUSE_NS) {
-                Some(run) => {
-                    run.end_ns = run.end_ns.max(step.end_ns);
-                    run.bytes += step.bytes;
-                    run.calls += step.calls;
-                }
-                None => runs.push(Run {
-                    pass,
-                    direction,
-                    start_ns: step.start_ns,
-                    end_ns: step.end_ns,
-                    bytes: step.bytes,
-                    calls: step.calls,
-                    sync: None,
-                    is_first: false,
-                    is_last: false,
-                }),
-            }
+    /// Returns the runs of a set, in the order of their starts.
+    fn runs_of<'b>(&'b self, set: &'b [u32]) -> impl Iterator<Item = &'b Run<'a>> + Clone {
+        of_set(&self.runs, set)
+    }
+
+    /// Returns the first successful sync behind a run of writes.
+    fn sync_behind(&self, run: &Run<'_>) -> Option<CallSpan> {
+        if run.direction != Direction::Write {
+            return None;
         }
-        runs.truncate(begin + 4096);
-        let own = &mut runs[begin..];
-        if let Some(first) = own.iter_mut().min_by_key(|run| run.start_ns) {
-            first.is_first = true;
-        }
-        if let Some(last) = own.iter_mut().max_by_key(|run| run.end_ns) {
-            last.is_last = true;
-        }
-        let syncs = self.syncs.get(&pass.file).map_or(&[][..], Vec::as_slice);
-        for run in own.iter_mut().filter(|run| run.direction == Direction::Write) {
-            let after =
-                |syncs: &[CallSpan]| syncs.get(syncs.partition_point(|sync| sync.start_ns < run.end_ns)).copied();
-            run.sync = [after(syncs), after(&self.global_syncs)].into_iter().flatten().min_by_key(|sync| sync.start_ns);
-        }
+        let own = self.syncs.get(&run.pass.file).map_or(&[][..], Vec::as_slice);
+        let after = |syncs: &[CallSpan]| syncs.get(syncs.partition_point(|sync| sync.start_ns < run.end_ns)).copied();
+        [after(own), after(&self.global_syncs)].into_iter().flatten().min_by_key(|sync| sync.start_ns)
     }
 
     /// Returns when the file of a run was opened for it: the first open, where the descriptor is a duplicate.
@@ -254,10 +245,11 @@ impl<'a> ObservedPasses<'a> {
         Some(before.copied().unwrap_or(open.start_ns))
     }
 
-    fn add(&mut self, set: Vec<Run<'a>>, names: &HashMap<FileId, &str>, ids: &mut HashMap<String, u32>) {
-        let Some((start_ns, end_ns)) = span(&set) else { return };
-        let direction = match set.iter().all(|run| run.direction == set[0].direction) {
-            true => set[0].direction,
+    fn add(&mut self, set: Set, names: &HashMap<FileId, &str>, ids: &mut HashMap<String, u32>) {
+        let runs = || self.runs_of(&set);
+        let (Some((start_ns, end_ns)), Some(first)) = (span(&self.runs, &set), runs().next()) else { return };
+        let direction = match runs().all(|run| run.direction == first.direction) {
+            true => first.direction,
             false => Direction::Mixed,
         };
         let word = match direction {
@@ -265,23 +257,27 @@ impl<'a> ObservedPasses<'a> {
             Direction::Write => "write",
             _ => "read-write",
         };
-        let files: HashSet<FileId> = set.iter().map(|run| run.pass.file).collect();
+        let files: HashSet<FileId> = runs().map(|run| run.pass.file).collect();
         let what = match files.len() {
-            1 => names.get(&set[0].pass.file).copied().unwrap_or("unnamed").to_owned(),
+            1 => names.get(&first.pass.file).copied().unwrap_or("unnamed").to_owned(),
             many => format!("{many} files"),
         };
         // Of several files, those that were opened before the first data moved.
-        let opened = set.iter().filter(|run| run.is_first).filter_map(|run| self.opened(run));
+        let opened = runs().filter(|run| run.is_first).filter_map(|run| self.opened(run));
         let opened = opened.filter(|open_ns| *open_ns < start_ns);
         let opened = opened.min().filter(|open_ns| start_ns - open_ns < PAUSE_NS.max(end_ns - start_ns));
-        let synced =
-            set.iter().filter_map(|run| run.sync).map(|sync| sync.end_ns).filter(|at_ns| *at_ns > end_ns).max();
+        let synced = runs()
+            .filter_map(|run| self.sync_behind(run))
+            .map(|sync| sync.end_ns)
+            .filter(|at_ns| *at_ns > end_ns)
+            .max();
         // Of all that was written.
         let is_synced = |until_ns: u64| {
-            let mut written = set.iter().filter(|run| run.direction == Direction::Write).peekable();
-            written.peek().is_some() && written.all(|run| run.sync.is_some_and(|sync| sync.end_ns <= until_ns))
+            let mut written = runs().filter(|run| run.direction == Direction::Write).peekable();
+            written.peek().is_some()
+                && written.all(|run| self.sync_behind(run).is_some_and(|sync| sync.end_ns <= until_ns))
         };
-        let closed = set.iter().filter(|run| run.is_last).filter_map(|run| run.pass.close);
+        let closed = runs().filter(|run| run.is_last).filter_map(|run| run.pass.close);
         let closed = closed.map(|close| close.end_ns).filter(|at_ns| *at_ns > end_ns).max();
         let mut ends = vec![("", end_ns)];
         ends.extend(synced.map(|at_ns| ("sync", at_ns)));
@@ -309,33 +305,73 @@ impl<'a> ObservedPasses<'a> {
                 windows.push(ObservedWindow { phase, clock, start_ns, end_ns: *end_ns, has_sync });
             }
         }
-        self.passes.push(ObservedPass {
+        let observed = ObservedPass {
             names: None,
             name: format!("{} of {what}", word.replace('-', " and ")),
             direction,
-            bytes: set.iter().map(|run| run.bytes).sum(),
-            calls: set.iter().map(|run| run.calls).sum(),
+            bytes: runs().map(|run| run.bytes).sum(),
+            calls: runs().map(|run| run.calls).sum(),
             opens: set.len() as u64,
-            is_direct: set.iter().all(|run| run.pass.open_flags & open_bits::DIRECT != 0),
-            is_synchronous: set.iter().all(|run| run.pass.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0),
-            task_rates: task_rates(&set),
+            is_direct: runs().all(|run| run.pass.open_flags & open_bits::DIRECT != 0),
+            is_synchronous: runs().all(|run| run.pass.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0),
+            task_rates: task_rates(runs()),
             windows,
             parent: None,
-        });
+        };
+        self.passes.push(observed);
         self.members.push(set);
     }
 
     /// Finds the smallest pass around each.
     fn find_parents(&mut self) {
-        let keys: Vec<HashSet<(u64, i32, u64)>> =
-            self.members.iter().map(|set| set.iter().map(run_key).collect()).collect();
-        for (place, own) in keys.iter().enumerate() {
-            let around = (place + 1..keys.len()).filter(|other| keys[*other].len() > own.len());
+        for (place, own) in self.members.iter().enumerate() {
+            let around = (place + 1..self.members.len()).filter(|other| self.members[*other].len() > own.len());
             // Of many runs some are enough: sets are divided by time or by descriptor.
             let step = (own.len() / 16).max(1);
-            let around = around.filter(|other| own.iter().step_by(step).all(|one| keys[*other].contains(one)));
-            self.passes[place].parent = around.min_by_key(|other| keys[*other].len());
+            let has = |other: &usize, run: &u32| self.members[*other].binary_search(run).is_ok();
+            let around = around.filter(|other| own.iter().step_by(step).all(|run| has(other, run)));
+            self.passes[place].parent = around.min_by_key(|other| self.members[*other].len());
         }
+    }
+}
+
+/// Adds the runs of a descriptor.
+fn add_runs<'a>(pass: &'a Pass, runs: &mut Vec<Run<'a>>) {
+    let data = || pass.steps.iter().filter(|step| is_data(step));
+    let changes = data().zip(data().skip(1)).filter(|(one, next)| one.kind != next.kind).count();
+    let begin = runs.len();
+    for step in data().filter(|step| step.end_ns > step.start_ns) {
+        let direction = if step.kind == StepKind::Read { Direction::Read } else { Direction::Write };
+        let own = &mut runs[begin..];
+        let known = match changes >= MIXED_FROM {
+            true => own.iter_mut().find(|run| run.direction == direction),
+            false => own.last_mut().filter(|run| run.direction == direction),
+        };
+        match known.filter(|run| step.start_ns.saturating_sub(run.end_ns) < PAUSE_NS) {
+            Some(run) => {
+                run.end_ns = run.end_ns.max(step.end_ns);
+                run.bytes += step.bytes;
+                run.calls += step.calls;
+            }
+            None => runs.push(Run {
+                pass,
+                direction,
+                start_ns: step.start_ns,
+                end_ns: step.end_ns,
+                bytes: step.bytes,
+                calls: step.calls,
+                is_first: false,
+                is_last: false,
+            }),
+        }
+    }
+    runs.truncate(begin + 4096);
+    let own = &mut runs[begin..];
+    if let Some(first) = own.iter_mut().min_by_key(|run| run.start_ns) {
+        first.is_first = true;
+    }
+    if let Some(last) = own.iter_mut().max_by_key(|run| run.end_ns) {
+        last.is_last = true;
     }
 }
 
@@ -360,9 +396,9 @@ fn after_first_call<'a>(run: &Run<'a>) -> Option<Run<'a>> {
 }
 
 /// Returns the rate of each process over its own time; nothing for one process.
-fn task_rates(set: &[Run<'_>]) -> Vec<f64> {
+fn task_rates<'b, 'a: 'b>(runs: impl Iterator<Item = &'b Run<'a>>) -> Vec<f64> {
     let mut tasks: BTreeMap<u32, (u64, u64, u64)> = BTreeMap::new();
-    for run in set {
+    for run in runs {
         let (start_ns, end_ns, bytes) = tasks.entry(run.pass.tgid).or_insert((run.start_ns, run.end_ns, 0));
         *start_ns = run.start_ns.min(*start_ns);
         *end_ns = run.end_ns.max(*end_ns);
@@ -381,15 +417,16 @@ fn prints(activity: &Activity) -> Vec<u64> {
 }
 
 /// Divides a group where the program printed something between two runs; nothing for a group without such a place.
-fn between_prints<'a>(group: &[Run<'a>], prints: &[u64]) -> Vec<Vec<Run<'a>>> {
-    let mut parts: Vec<Vec<Run<'a>>> = Vec::new();
+fn between_prints(runs: &[Run<'_>], group: &[u32], prints: &[u64]) -> Vec<Set> {
+    let mut parts: Vec<Set> = Vec::new();
     let mut until_ns = 0;
-    for run in group {
+    for place in group {
+        let run = &runs[*place as usize];
         let next = prints.get(prints.partition_point(|at_ns| *at_ns < until_ns));
         let is_apart = parts.is_empty() || run.start_ns >= until_ns && next.is_some_and(|at_ns| *at_ns <= run.start_ns);
         match parts.last_mut().filter(|_| !is_apart) {
-            Some(part) => part.push(*run),
-            None => parts.push(vec![*run]),
+            Some(part) => part.push(*place),
+            None => parts.push(vec![*place]),
         }
         until_ns = until_ns.max(run.end_ns);
     }
@@ -397,13 +434,15 @@ fn between_prints<'a>(group: &[Run<'a>], prints: &[u64]) -> Vec<Vec<Run<'a>>> {
 }
 
 /// Returns the reads and writes together of each descriptor that has both at the same time.
-fn mixed<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
-    let mut by_descriptor: BTreeMap<(u32, i32, u64), Vec<Run<'a>>> = BTreeMap::new();
-    for run in runs {
+fn mixed(runs: &[Run<'_>], all: &[u32]) -> Vec<Set> {
+    let mut by_descriptor: BTreeMap<(u32, i32, u64), Set> = BTreeMap::new();
+    for place in all {
+        let run = &runs[*place as usize];
         let opened_ns = run.pass.open.map_or(0, |open| open.start_ns);
-        by_descriptor.entry((run.pass.tgid, run.pass.fd, opened_ns)).or_default().push(*run);
+        by_descriptor.entry((run.pass.tgid, run.pass.fd, opened_ns)).or_default().push(*place);
     }
-    let has_both = |runs: &Vec<Run<'a>>| runs.iter().any(|run| run.direction != runs[0].direction);
+    let direction = |place: u32| runs[place as usize].direction;
+    let has_both = |set: &Set| set.iter().any(|place| direction(*place) != direction(set[0]));
     by_descriptor.into_values().filter(has_both).collect()
 }
 
@@ -411,32 +450,39 @@ fn is_data(step: &Step) -> bool {
     matches!(step.kind, StepKind::Read | StepKind::Write)
 }
 
-fn run_key(run: &Run<'_>) -> (u64, i32, u64) {
-    (run.start_ns, run.pass.fd, u64::from(run.pass.tgid))
+/// Returns the places of all runs.
+fn places<T>(runs: &[T]) -> Set {
+    // Memory ends long before these numbers do.
+    (0..u32::try_from(runs.len()).unwrap_or(u32::MAX)).collect()
+}
+
+fn of_set<'b, T>(runs: &'b [T], set: &'b [u32]) -> impl Iterator<Item = &'b T> + Clone {
+    set.iter().map(|place| &runs[*place as usize])
 }
 
 /// What distinguishes a set of runs from another.
-fn key(set: &[Run<'_>]) -> (usize, u64, u64, u64, u64) {
-    let (start_ns, end_ns) = span(set).unwrap_or_default();
-    let sum = |of: fn(&Run<'_>) -> u64| set.iter().map(of).sum();
+fn key(runs: &[Run<'_>], set: &[u32]) -> (usize, u64, u64, u64, u64) {
+    let (start_ns, end_ns) = span(runs, set).unwrap_or_default();
+    let sum = |of: fn(&Run<'_>) -> u64| of_set(runs, set).map(of).sum();
     (set.len(), start_ns, end_ns, sum(|run| run.bytes), sum(|run| run.calls))
 }
 
-fn span(runs: &[Run<'_>]) -> Option<(u64, u64)> {
-    Some((runs.iter().map(|run| run.start_ns).min()?, runs.iter().map(|run| run.end_ns).max()?))
+fn span(runs: &[Run<'_>], set: &[u32]) -> Option<(u64, u64)> {
+    let of = || of_set(runs, set);
+    Some((of().map(|run| run.start_ns).min()?, of().map(|run| run.end_ns).max()?))
 }
 
 /// Returns the sets that moved the most data, and those that took the longest, in their order.
-fn largest(mut sets: Vec<Vec<Run<'_>>>) -> Vec<Vec<Run<'_>>> {
+fn largest(runs: &[Run<'_>], mut sets: Vec<Set>) -> Vec<Set> {
     if sets.len() > MOST_PASSES {
-        let bytes = |set: &[Run<'_>]| set.iter().map(|run| run.bytes).sum::<u64>();
-        let time = |set: &[Run<'_>]| span(set).map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
+        let bytes = |set: &Set| of_set(runs, set).map(|run| run.bytes).sum::<u64>();
+        let time = |set: &Set| span(runs, set).map_or(0, |(start_ns, end_ns)| end_ns - start_ns);
         let least = |mut all: Vec<u64>| {
             all.sort_unstable_by_key(|amount| std::cmp::Reverse(*amount));
             all[MOST_PASSES - 1]
         };
-        let least_bytes = least(sets.iter().map(|set| bytes(set)).collect());
-        let least_ns = least(sets.iter().map(|set| time(set)).collect());
+        let least_bytes = least(sets.iter().map(bytes).collect());
+        let least_ns = least(sets.iter().map(time).collect());
         sets.retain(|set| bytes(set) >= least_bytes || time(set) >= least_ns);
         sets.truncate(2 * MOST_PASSES);
     }
@@ -445,39 +491,39 @@ fn largest(mut sets: Vec<Vec<Run<'_>>>) -> Vec<Vec<Run<'_>>> {
 
 /// Returns the runs that are passes of their own: of groups of few runs, one after the other, and those that took a part
 /// of the time of a large group. Files that are used at the same time, or by the hundred, are timed together.
-fn single_runs<'a>(groups: &[Vec<Run<'a>>]) -> Vec<Vec<Run<'a>>> {
-    let of_group = |group: &Vec<Run<'a>>| {
-        let least_ns = match (group.len() <= MOST_OF_GROUP, span(group)) {
+fn single_runs(runs: &[Run<'_>], groups: &[Set]) -> Vec<Set> {
+    let of_group = |group: &Set| {
+        let least_ns = match (group.len() <= MOST_OF_GROUP, span(runs, group)) {
             // Among runs of like lengths none is.
             (false, Some((start_ns, end_ns))) => {
                 ((end_ns - start_ns) as f64 * LEAST_SHARE.max(4.0 / group.len() as f64)) as u64
             }
             _ => 0,
         };
-        let ends_before: Vec<u64> = group
-            .iter()
+        let run = |place: usize| &runs[group[place] as usize];
+        let ends_before: Vec<u64> = of_set(runs, group)
             .scan(0, |until_ns: &mut u64, run| Some(std::mem::replace(until_ns, run.end_ns.max(*until_ns))))
             .collect();
         let is_apart = |place: usize| {
-            let next = group.get(place + 1);
-            group[place].start_ns >= ends_before[place] && next.is_none_or(|next| next.start_ns >= group[place].end_ns)
+            let is_before_next = place + 1 == group.len() || run(place + 1).start_ns >= run(place).end_ns;
+            run(place).start_ns >= ends_before[place] && is_before_next
         };
         let all_apart = (0..group.len()).all(is_apart);
         let own = (0..group.len()).filter(|place| match group.len() <= MOST_OF_GROUP {
             true => all_apart,
-            false => is_apart(*place) && group[*place].end_ns - group[*place].start_ns >= least_ns.max(1),
+            false => is_apart(*place) && run(*place).end_ns - run(*place).start_ns >= least_ns.max(1),
         });
         own.map(|place| vec![group[place]]).collect::<Vec<_>>()
     };
-    largest(groups.iter().flat_map(of_group).collect())
+    largest(runs, groups.iter().flat_map(of_group).collect())
 }
 
 /// Divides the runs, which are in the order of their starts, into groups: of one direction, with calls of like size.
-fn groups<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
+fn groups(runs: &[Run<'_>]) -> Vec<Set> {
     // By direction and size of a call; the end of each.
-    let mut open: BTreeMap<(bool, u32), (u64, Vec<Run<'a>>)> = BTreeMap::new();
+    let mut open: BTreeMap<(bool, u32), (u64, Set)> = BTreeMap::new();
     let mut done = Vec::new();
-    for run in runs {
+    for (place, run) in (0..).zip(runs) {
         let writes = run.direction == Direction::Write;
         let size = (run.bytes / run.calls.max(1)).max(1).ilog2();
         // A pass of the other direction that ended before ends here, and so does one that paused.
@@ -491,7 +537,7 @@ fn groups<'a>(runs: &[Run<'a>]) -> Vec<Vec<Run<'a>>> {
         done.extend(ended.iter().filter_map(|key| open.remove(key)).map(|(_, group)| group));
         let (until_ns, group) = open.entry((writes, size)).or_default();
         *until_ns = run.end_ns.max(*until_ns);
-        group.push(*run);
+        group.push(place);
     }
     done.extend(open.into_values().map(|(_, group)| group));
     done
@@ -513,7 +559,7 @@ fn data_files(activity: &Activity) -> HashSet<FileId> {
         written: u64,
         is_mapped: bool,
     }
-    let mut moved: HashMap<FileId, Moved> = HashMap::new();
+    let mut moved: HashMap<FileId, Moved> = HashMap::default();
     for pass in &activity.passes {
         let file = moved.entry(pass.file).or_default();
         for step in &pass.steps {

@@ -1,12 +1,11 @@
 //! I/O of the tree that no probe decodes.
 
-use std::collections::HashSet;
-
 use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{FileId, Op, PlainCall, open_bits};
 use activebench_model::coverage::{BlindPath, Coverage};
 use activebench_model::hook::Hook;
 use activebench_model::phase::Phase;
+use foldhash::HashSet;
 
 /// Hooks without which the requests inside a ring are not seen; both are needed.
 const URING_HOOKS: [Hook; 2] = [Hook::UringSubmit, Hook::UringComplete];

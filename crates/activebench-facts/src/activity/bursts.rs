@@ -4,10 +4,9 @@
 //! order. So a span is never final, because an earlier request can still arrive. Spans are kept
 //! separately and merged whenever their number has doubled.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::{Activity, Burst};
 use activebench_model::call::{FileKind, Op, PlainCall};
+use foldhash::HashMap;
 
 /// Number of spans of one kind from which they are merged.
 const MERGE_FROM: usize = 1 << 10;

@@ -5,9 +5,10 @@
 //! them become one sync, which counts them, and the data calls between them become one run. Facts count and time every
 //! sync: the times of all are kept ([`BriefSync`]).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use activebench_model::call::{FileId, Op, PlainCall};
+use foldhash::HashMap;
 
 use super::slots::Key;
 

@@ -1,16 +1,15 @@
 //! Finds the mapping of an address, because `munmap` and `msync` do not name a descriptor.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::Exec;
 use activebench_model::call::{Op, PlainCall};
+use foldhash::HashMap;
 
 use crate::address_map::AddressMap;
 
 /// Returns, for each `munmap` and `msync` (by index, ascending), the index of the `mmap` that it belongs to.
 pub(super) fn resolve(calls: &[PlainCall], execs: &[Exec]) -> Vec<(u32, u32)> {
     // By process; each value is the index of the `mmap`.
-    let mut regions: HashMap<u32, AddressMap<u32>> = HashMap::new();
+    let mut regions: HashMap<u32, AddressMap<u32>> = HashMap::default();
     let mut resolved = Vec::new();
     let mut coming = execs.iter().peekable();
     for (index, call) in (0..).zip(calls) {

@@ -1,9 +1,8 @@
 //! Converts timelines and their runs to passes.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::{CallSpan, Pass, StepKind};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
+use foldhash::HashMap;
 
 use super::on_followed_file;
 use super::slots::{Event, Key, Timelines, append, first, mapping_of};
@@ -19,7 +18,7 @@ impl Timelines {
             let with_event = coming.peek().map(|(_, (key, _))| *key);
             let Some(key) = with_event.into_iter().chain(self.next_descriptor()).min() else { break };
             let first = passes.len();
-            let mut descriptor = Descriptor { key, passes: &mut passes, current: None, mapped_in: HashMap::new() };
+            let mut descriptor = Descriptor { key, passes: &mut passes, current: None, mapped_in: HashMap::default() };
             descriptor.add_runs(&mut self, 0);
             while let Some((number, (_, call))) = coming.next_if(|(_, (of, _))| *of == key) {
                 descriptor.add_event(&self, *call);

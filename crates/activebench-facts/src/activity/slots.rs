@@ -1,11 +1,11 @@
 //! Puts every data call and seek into the slot of its descriptor.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use activebench_model::activity::{CallBrief, Exec, Step, StepKind, Task};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
+use foldhash::HashMap;
 
 use super::{mappings, moves_data_or_position, on_followed_file};
 
@@ -178,9 +178,9 @@ impl Slots {
             latest: vec![None; timelines.events.len() + 1],
             timelines,
             runs: Vec::new(),
-            latest_before: HashMap::new(),
-            crowded: HashMap::new(),
-            cursors: HashMap::new(),
+            latest_before: HashMap::default(),
+            crowded: HashMap::default(),
+            cursors: HashMap::default(),
             kept_cursors: 0,
             ends,
             current: None,
@@ -281,7 +281,7 @@ fn placed(runs: &[Placed], number: RunNumber) -> &Placed {
 
 /// Returns the latest run of each thread, file and kind among a slot's runs, of which the latest one is given.
 fn latest_by_owner(runs: &[Placed], latest: RunNumber) -> HashMap<Owner, RunNumber> {
-    let mut by_owner = HashMap::new();
+    let mut by_owner = HashMap::default();
     for number in std::iter::successors(Some(latest), |run| placed(runs, *run).previous) {
         if let Some(owner) = placed(runs, number).run.owner() {
             by_owner.entry(owner).or_insert(number);

@@ -1,9 +1,8 @@
 //! Converts task events to tasks and executions, and finds the start of the tool.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::{Exec, Task};
 use activebench_model::event::{TaskEvent, TaskEventKind};
+use foldhash::HashMap;
 
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -23,7 +22,7 @@ pub(super) fn of_events(mut events: Vec<TaskEvent>) -> (Vec<Task>, Vec<Exec>) {
     let mut tasks: Vec<Task> = Vec::new();
     let mut execs = Vec::new();
     // A thread id can be reused after its thread ended.
-    let mut living: HashMap<u32, usize> = HashMap::new();
+    let mut living: HashMap<u32, usize> = HashMap::default();
     for event in events {
         let known = if event.kind == TaskEventKind::Born { None } else { living.get(&event.tid).copied() };
         let index = known.unwrap_or_else(|| {

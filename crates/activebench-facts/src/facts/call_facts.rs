@@ -1,6 +1,6 @@
 //! A phase's facts from the calls, the scheduler, the tasks and the page cache.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use activebench_model::activity::{Activity, Pass, StepKind, Task};
@@ -8,6 +8,7 @@ use activebench_model::call::{FileId, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Direction, Part, Phase, Window};
 use activebench_model::units::Quantity;
+use foldhash::HashMap;
 
 use super::Gaps;
 use super::index::Index;
@@ -285,7 +286,7 @@ impl View<'_> {
     /// Returns the time when the bytes of each file that the phase wrote were durable. Files without
     /// written bytes are left out.
     pub(super) fn durable_ends(&self) -> DurableEnds {
-        let mut ends = DurableEnds::new();
+        let mut ends = DurableEnds::default();
         for (part, writes) in self.tally.writes_of(self.number) {
             let Some(end) = self.durable_end(part, writes) else { continue };
             ends.entry(part.file)

@@ -7,10 +7,11 @@
 //! call and the one before it (fio takes one at a time). The queue depth is what the command requests, or the most that
 //! was in flight before.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Mechanism, Phase};
+use foldhash::HashMap;
 
 use super::latency::Latencies;
 
@@ -71,7 +72,7 @@ impl Completions {
             })
         };
         Self {
-            threads: HashMap::new(),
+            threads: HashMap::default(),
             phases: phases.iter().map(|_| OfPhase::default()).collect(),
             depths: phases.iter().map(depth).collect(),
         }

@@ -1,9 +1,8 @@
 //! The threads' times between two moments, from running totals that are known only at some moments.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::Task;
 use activebench_model::event::{CpuEvent, ThreadState, ThreadTimes};
+use foldhash::HashMap;
 
 use super::span_index::KeyedSpans;
 
@@ -88,7 +87,7 @@ impl<'a> Cuts<'a> {
         starts.resize(tasks.len() + 1, number_of(by_thread.len()));
         let mut moments: Vec<u64> = by_thread.into_iter().map(|(_, at_ns)| at_ns).collect();
         moments.shrink_to_fit();
-        Self { tasks, moments, starts, stretches: HashMap::new(), by_tid }
+        Self { tasks, moments, starts, stretches: HashMap::default(), by_tid }
     }
 
     /// Returns the thread that had an id at some time.

@@ -3,13 +3,13 @@
 //! Data passes a device as completed requests or, where its driver takes bios without requests, as queued bios. Which
 //! of the two follows from all events. So that they are read once, both are counted, and one is chosen at the end.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind, Origin};
 use activebench_model::host::{Host, Layer, Target};
 use activebench_model::phase::{Direction, Window};
+use foldhash::{HashMap, HashSet};
 
 use super::depth::QueueDepth;
 use super::intervals::Intervals;
@@ -171,7 +171,7 @@ pub(super) struct DevicesOfFiles<'a> {
 
 impl<'a> DevicesOfFiles<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
-        Self { host, by_file_system: HashMap::new() }
+        Self { host, by_file_system: HashMap::default() }
     }
 
     /// Returns what [`devices_of`] returns.
@@ -437,13 +437,13 @@ impl Counting {
     fn new(plan: DevicePlan) -> Self {
         let fifths = plan.together.iter().flatten().next().map(|span| Fifths::new(*span));
         let tally = DeviceTally { fifths, ..DeviceTally::default() };
-        let below = vec![HashMap::new(); plan.below.levels.len()];
+        let below = vec![HashMap::default(); plan.below.levels.len()];
         Self { plan, tallies: ByKind { completed: tally.clone(), queued: tally }, below }
     }
 
     fn close(self, seen: &Seen) -> DeviceSeen {
         let Self { mut plan, tallies, below } = self;
-        let devices = seen.devices(std::mem::replace(&mut plan.devices, Ok(HashSet::new())));
+        let devices = seen.devices(std::mem::replace(&mut plan.devices, Ok(HashSet::default())));
         let of_level = |devices: HashMap<DeviceNumber, ByKind<BelowTally>>| {
             let shown = |(device, tallies): (DeviceNumber, ByKind<BelowTally>)| match seen.takes_bios(device) {
                 true => tallies.queued,

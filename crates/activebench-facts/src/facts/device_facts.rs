@@ -1,6 +1,6 @@
 //! A phase's facts from the block layer.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use activebench_model::call::FileId;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -8,6 +8,7 @@ use activebench_model::hook::Hook;
 use activebench_model::phase::{Direction, Phase, Window};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
+use foldhash::{HashMap, HashSet};
 
 use super::Gaps;
 use super::call_facts::DurableEnds;
@@ -63,8 +64,8 @@ const OF_REQUESTS: [FactName; 10] = [
 /// Plans which events count for a phase, and at which devices.
 pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durable: &DurableEnds) -> DevicePlan {
     let window = phase.window.unwrap_or(Window { start_ns: 0, end_ns: 0 });
-    let mut files = HashMap::new();
-    let mut all = HashSet::new();
+    let mut files = HashMap::default();
+    let mut all = HashSet::default();
     let mut why_none = None;
     let mut over_ns: BTreeMap<FileId, u64> = BTreeMap::new();
     for part in &phase.parts {

@@ -3,8 +3,6 @@
 //! These are read only at some moments, and a window begins and ends between readings. Where this makes a figure
 //! uncertain, the figure is partial, or defined as an upper bound.
 
-use std::collections::HashMap;
-
 use activebench_model::activity::{Activity, CallSpan, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -13,6 +11,7 @@ use activebench_model::phase::{Phase, Window};
 use activebench_model::readings::{Readings, Series, Unread, Watched};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
+use foldhash::HashMap;
 
 /// Largest error of a memory stall that still counts as known, as a share of the window.
 const STALL_NEAR_ENOUGH: f64 = 0.0002;
@@ -274,7 +273,7 @@ impl OwnWrites {
     fn of(activity: &Activity) -> Self {
         let mut own = Self::default();
         let mut writes: Vec<(FileId, u64, u64, u64)> = Vec::new();
-        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::new();
+        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
         for pass in &activity.passes {
             let writable = pass.open_flags & open_bits::WRITABLE != 0;
             let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;

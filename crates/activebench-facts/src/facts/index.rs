@@ -1,11 +1,10 @@
 //! The activity by file, and by descriptor of a file. A benchmark of file creation has as many files as passes, one that
 //! opens its file for each call as many passes as calls: a search through all passes for each part would take minutes.
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::{Activity, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, open_bits};
 use activebench_model::phase::{Part, Phase};
+use foldhash::{HashMap, HashSet};
 
 use super::grouped::Grouped;
 use super::span_index::KeyedSpans;
@@ -172,13 +171,13 @@ fn deletions(
     related: &HashSet<FileId>,
 ) -> HashMap<FileId, Vec<u64>> {
     if activity.unlinks.is_empty() {
-        return HashMap::new();
+        return HashMap::default();
     }
     let passes = activity.passes.iter().filter(|pass| related.contains(&pass.file));
     let opened = Grouped::new(passes.filter_map(|pass| Some((pass.file, pass.open?.start_ns))), |_| ());
     // The opens of each deleted name's files: one name may have been that of many files.
-    let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::new();
-    let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::new();
+    let mut opens: HashMap<&str, Vec<(u64, FileId)>> = HashMap::default();
+    let mut deletions: HashMap<FileId, Vec<u64>> = HashMap::default();
     for unlink in activity.unlinks.iter().filter(|unlink| unlink.span.returned == 0) {
         let (name, at_ns) = (unlink.name.as_str(), unlink.span.start_ns);
         let Some(files) = by_name.get(name) else { continue };
@@ -200,7 +199,7 @@ fn deletions(
 
 /// Returns the parts of all phases by file, each with its phase's number, in the order of their starts.
 pub(super) fn parts_by_file(phases: &[Phase]) -> HashMap<FileId, Vec<(usize, &Part)>> {
-    let mut parts: HashMap<FileId, Vec<(usize, &Part)>> = HashMap::new();
+    let mut parts: HashMap<FileId, Vec<(usize, &Part)>> = HashMap::default();
     for (index, phase) in phases.iter().enumerate() {
         for part in &phase.parts {
             parts.entry(part.file).or_default().push((index, part));

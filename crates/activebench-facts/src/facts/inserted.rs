@@ -1,11 +1,10 @@
 //! Reads the page-cache events: the insertions of each phase.
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::StepKind;
 use activebench_model::call::FileId;
 use activebench_model::log::Totals;
 use activebench_model::phase::{Part, Phase};
+use foldhash::{HashMap, HashSet};
 
 use super::grouped::Grouped;
 use super::index::Index;
@@ -39,7 +38,7 @@ pub(super) fn read(
     let mut spans = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
         let Some(window) = phase.window else { continue };
-        let mut begins: HashMap<FileId, u64> = HashMap::new();
+        let mut begins: HashMap<FileId, u64> = HashMap::default();
         for part in &phase.parts {
             let from_ns = pass_begin(index, &ends, number, part).min(window.start_ns);
             let begin = begins.entry(part.file).or_insert(from_ns);

@@ -1,7 +1,5 @@
 //! Content of the data that each phase wrote: zeros, compressibility, repeated data.
 
-use std::collections::HashSet;
-
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{PayloadEvent, RecordClass};
 use activebench_model::fact::{FactName, Facts, Scope};
@@ -9,6 +7,7 @@ use activebench_model::hook::Hook;
 use activebench_model::phase::Phase;
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
+use foldhash::HashSet;
 
 use super::part_index::PartIndex;
 use super::record_losses::Gap;

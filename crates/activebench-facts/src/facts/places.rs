@@ -1,10 +1,9 @@
 //! How often a whole run hit the blocks of each file, computed only from the places of its calls.
 
-use std::collections::HashMap;
-
 use activebench_model::call::{FileId, Place};
 use activebench_model::fact::FileHits;
 use activebench_model::phase::Direction;
+use foldhash::HashMap;
 
 use super::blocks::{BlockHits, Grid};
 use super::requests::Sizes;
@@ -22,7 +21,7 @@ struct ByKey<T> {
 
 impl<T: Default> ByKey<T> {
     fn new() -> Self {
-        Self { numbers: HashMap::new(), last: None, values: Vec::new() }
+        Self { numbers: HashMap::default(), last: None, values: Vec::new() }
     }
 
     fn at(&mut self, key: Key) -> usize {

@@ -1,6 +1,6 @@
 //! Facts on the whole run: for the report, and for tools that no adapter knows.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use activebench_model::activity::Activity;
 use activebench_model::call::{Call, FileId, FileKind, open_bits};
@@ -9,6 +9,7 @@ use activebench_model::log::CallTotals;
 use activebench_model::phase::{Direction, Window};
 use activebench_model::run::Manifest;
 use activebench_model::units::Quantity;
+use foldhash::{HashMap, HashSet};
 
 use super::Gaps;
 use super::device::{Below, DevicePlan, DeviceSeen, DevicesOfFiles, FilePlan};
@@ -126,8 +127,8 @@ impl WholeRun {
         let window = Window { start_ns: clocks.started_ns, end_ns: clocks.ended_ns.max(clocks.started_ns) };
         let moved = |(read, written): &(u64, u64)| if self.write_bytes > 0 { *written } else { *read };
         let least = if self.files.values().any(|file| moved(file) >= LEAST_READ_BYTES) { LEAST_READ_BYTES } else { 1 };
-        let mut files = HashMap::new();
-        let mut all = HashSet::new();
+        let mut files = HashMap::default();
+        let mut all = HashSet::default();
         let mut why_none = None;
         let mut devices_of_files = DevicesOfFiles::new(&manifest.host);
         for (file, _) in self.files.iter().filter(|(_, file)| moved(file) >= least) {

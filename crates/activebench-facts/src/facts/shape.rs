@@ -1,10 +1,11 @@
 //! The shape of a phase's calls, by direction: sizes, order of offsets, latencies.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use activebench_model::call::{Call, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
+use foldhash::HashMap;
 
 use super::latency::{Latencies, LatencyNames};
 use super::order::{Order, Stream};

@@ -1,12 +1,12 @@
 //! Bytes that other passes moved on the files of a phase while it ran: the device counts by file, calls by pass.
 
 use std::cell::LazyCell;
-use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::{Call, FileId};
 use activebench_model::fact::{FactName, Facts, Scope};
 use activebench_model::phase::{Part, Phase, Window};
 use activebench_model::units::Quantity;
+use foldhash::{HashMap, HashSet};
 
 use super::call_family::CallFamily;
 use super::part_index::PartIndex;
@@ -37,7 +37,7 @@ impl SharedBytes {
         let by_file = KeyedSpans::new(spans());
         let mut moved = vec![None; phases.len()];
         let mut own = Vec::with_capacity(phases.len());
-        let mut shared: HashSet<FileId> = HashSet::new();
+        let mut shared: HashSet<FileId> = HashSet::default();
         for (number, phase) in phases.iter().enumerate() {
             let Some(window) = phase.window else {
                 own.push(Calls::default());
@@ -79,7 +79,7 @@ impl Calls {
         let mut calls = Self::default();
         for part in &phase.parts {
             let of_descriptor = calls.0.entry((part.tgid, part.fd, part.file));
-            let threads = of_descriptor.or_insert_with(|| Threads::These(HashSet::new()));
+            let threads = of_descriptor.or_insert_with(|| Threads::These(HashSet::default()));
             match threads {
                 Threads::All => {}
                 _ if part.tids.is_empty() => *threads = Threads::All,

@@ -4,11 +4,10 @@
 //! unknown. It must succeed. `sync_file_range` writes out but does not make anything durable (its manual
 //! page says so), so it covers nothing. `msync` covers its range.
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::{Pass, Step, StepKind};
 use activebench_model::call::{FileId, Op, PlainCall};
 use activebench_model::phase::{Direction, Part, Phase};
+use foldhash::{HashMap, HashSet};
 
 use super::index::Index;
 use super::windows::end_of;
@@ -74,7 +73,7 @@ impl Mapped {
         let mut coming: Vec<Map> = maps.collect();
         coming.sort_by_key(|map| map.from_ns);
         coming.reverse();
-        Self { coming, by_process: HashMap::new() }
+        Self { coming, by_process: HashMap::default() }
     }
 
     /// Returns the mapping at an address at a time; times must ascend.
@@ -95,10 +94,10 @@ impl<'a> SyncLog<'a> {
         let mut mapped = Mapped::new(passes.flat_map(maps_of));
         let mut log = Self {
             files,
-            of_file: HashMap::new(),
+            of_file: HashMap::default(),
             brief: &folded.brief_syncs,
             global: Vec::new(),
-            truncations: HashMap::new(),
+            truncations: HashMap::default(),
         };
         folded.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
         log.close();

@@ -4,13 +4,14 @@
 //! They are guessed from the phase's first calls, which wait until then. Where the guess turns out wrong, the calls are
 //! read again for the blocks of that phase ([`Tally::recount`]).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
 use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
+use foldhash::{HashMap, HashSet};
 
 use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::completions::{Completions, OfPhase};
@@ -194,7 +195,7 @@ impl<'a> Tally<'a> {
             let first = planned.len();
             let first_touched = touched.len();
             let first_task = tasks.len();
-            let mut files: HashMap<FileId, usize> = HashMap::new();
+            let mut files: HashMap<FileId, usize> = HashMap::default();
             let (task_of, of_phase) = tasks_of_parts(&phase.parts);
             for (part, task) in phase.parts.iter().zip(task_of) {
                 let touched = *files.entry(part.file).or_insert_with(|| {
@@ -560,7 +561,7 @@ impl Touched {
 
 /// Returns the highest end of a read or write of each file.
 pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
-    let mut ends: HashMap<FileId, u64> = HashMap::new();
+    let mut ends: HashMap<FileId, u64> = HashMap::default();
     for pass in &activity.passes {
         for step in pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write)) {
             let end = ends.entry(pass.file).or_default();

@@ -1,6 +1,6 @@
 //! How the threads spent their time in each phase, and in which functions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use activebench_model::activity::{Activity, Task};
 use activebench_model::coverage::Coverage;
@@ -13,6 +13,7 @@ use activebench_model::thread_stacks::{
     CpuProfile, HotFunction, KERNEL_MODULE, Profiles, Stacks, ThreadCpu, TimeShares,
 };
 use activebench_model::units::Quantity;
+use foldhash::HashMap;
 
 use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;

@@ -6,8 +6,6 @@
 mod axis;
 mod times;
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::activity::Activity;
 use activebench_model::call::{Call, DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind};
@@ -19,6 +17,7 @@ use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::timeline::{
     LatencyHistogram, LatencyOf, OffsetMap, SyncMark, Timeline, TimelineFigure, TimelineSeries,
 };
+use foldhash::{HashMap, HashSet};
 
 use super::Gaps;
 use super::device::{ByKind, Devices, DevicesOfFiles, Request, Requests, Seen};
@@ -115,7 +114,7 @@ impl<'a> Plan<'a> {
         };
         let end_ns = phase.parts.iter().map(last_ns).fold(window.end_ns, u64::max);
         let axis = Axis::around(Window { start_ns: window.start_ns, end_ns }, STEPS);
-        let mut files = HashSet::new();
+        let mut files = HashSet::default();
         let mut mapped = Vec::new();
         for part in &phase.parts {
             if files.insert(part.file) && mapped.len() < MOST_MAPS {
@@ -321,7 +320,7 @@ fn by_file(plans: &[Plan<'_>]) -> KeyedSpans<FileId> {
 fn read_block(source: &dyn EventSource, manifest: &Manifest, plans: &mut [Plan<'_>]) -> Result<Seen, Unreadable> {
     let mut devices_of_files = DevicesOfFiles::new(&manifest.host);
     for plan in plans.iter_mut().filter(|plan| !plan.files.is_empty()) {
-        plan.devices = plan.files.iter().try_fold(HashSet::new(), |mut all, file| {
+        plan.devices = plan.files.iter().try_fold(HashSet::default(), |mut all, file| {
             all.extend(devices_of_files.of(*file)?.iter());
             Ok(all)
         });

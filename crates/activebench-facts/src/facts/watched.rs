@@ -1,12 +1,11 @@
 //! What a watch leaves open: facts that rest on a time before it began, or after it ended, are partial.
 
-use std::collections::{HashMap, HashSet};
-
 use activebench_model::call::FileId;
 use activebench_model::coverage::BlindPath;
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::phase::Phase;
 use activebench_model::watch::{Watch, WatchEnd};
+use foldhash::{HashMap, HashSet};
 
 /// Facts that count what a process does to its files from the first access on. Data that was dirty before is written to the
 /// device during the watch, and what was accessed before is not among the blocks that were seen.
@@ -98,7 +97,7 @@ mod tests {
             sync_after: None,
             close_ns: None,
         };
-        let mut phase = phase_of("a", Direction::Write, &mut HashMap::new());
+        let mut phase = phase_of("a", Direction::Write, &mut HashMap::default());
         phase.parts = vec![part];
         for name in FactName::ALL {
             phase.facts.insert(*name, Fact::complete(Quantity::bytes(1), Scope::Tree, "test"));

@@ -1,9 +1,8 @@
 //! The end of the tool's clock, where it must be computed from bytes, and the phases' windows.
 
-use std::collections::HashMap;
-
 use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window};
+use foldhash::HashMap;
 
 use activebench_model::source::{EventSource, Unreadable};
 
@@ -102,7 +101,7 @@ pub(super) fn resolve(
 
 impl EndSeekers {
     fn new(index: &Index<'_>, phases: &[Phase]) -> Self {
-        let mut by_descriptor: HashMap<(u32, i32), Vec<Seeker>> = HashMap::new();
+        let mut by_descriptor: HashMap<(u32, i32), Vec<Seeker>> = HashMap::default();
         for (phase_index, phase) in phases.iter().enumerate() {
             for (part_index, part) in phase.parts.iter().enumerate() {
                 let PartEnd::AfterBytes(wanted) = part.end else { continue };

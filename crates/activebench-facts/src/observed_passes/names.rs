@@ -1,13 +1,14 @@
 //! Passes over names: files that are made or deleted one after the other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use activebench_model::activity::Activity;
 use activebench_model::call::open_bits;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan, Window};
+use foldhash::HashMap;
 
-use super::{MOST_PASSES, ObservedPasses, PAUSE_NS, unique};
+use super::{MOST_PASSES, ObservedPasses, PAUSE_NS, Set, of_set, places, unique};
 
 /// Fewest calls of a pass over names.
 const LEAST_CALLS: usize = 16;
@@ -30,51 +31,58 @@ impl ObservedPasses<'_> {
     /// Adds the passes over names: files that are made or deleted without an operation of the other kind, a print or a
     /// pause between them, and all of one kind.
     pub(super) fn add_names(&mut self, activity: &Activity, prints: &[u64], ids: &mut HashMap<String, u32>) {
-        let runs = runs(activity);
-        let mut sets: Vec<Vec<NameRun>> = Vec::new();
+        self.name_runs = runs(activity);
+        let runs = &self.name_runs;
+        let mut sets: Vec<Set> = Vec::new();
         let mut until_ns = 0;
-        for run in &runs {
+        for (place, run) in (0..).zip(runs) {
             let next = prints.get(prints.partition_point(|at_ns| *at_ns < until_ns));
-            let continues = |set: &&mut Vec<NameRun>| {
-                set.last().is_some_and(|last| last.operation == run.operation)
+            let continues = |set: &&mut Set| {
+                set.last().is_some_and(|last| runs[*last as usize].operation == run.operation)
                     && run.start_ns.saturating_sub(until_ns) < PAUSE_NS
                     && next.is_none_or(|at_ns| *at_ns > run.start_ns)
             };
             match sets.last_mut().filter(continues) {
-                Some(set) => set.push(*run),
-                None => sets.push(vec![*run]),
+                Some(set) => set.push(place),
+                None => sets.push(vec![place]),
             }
             until_ns = run.end_ns.max(until_ns);
         }
-        let of = |operation| runs.iter().copied().filter(|run| run.operation == operation).collect::<Vec<_>>();
+        let of = |operation| {
+            let mut own = places(runs);
+            own.retain(|place| runs[*place as usize].operation == operation);
+            own
+        };
         let mut totals = vec![of(NameOperation::Create), of(NameOperation::Delete)];
         totals.retain(|total| sets.iter().all(|set| set.len() != total.len()));
         let most = sets.iter().map(Vec::len).max().unwrap_or(0);
         sets.retain(|set| set.len() >= LEAST_CALLS.max(most / LEAST_PART));
         sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
         sets.truncate(MOST_PASSES);
-        sets.sort_by_key(|set| set[0].start_ns);
+        sets.sort_by_key(|set| set[0]);
         sets.extend(totals.into_iter().filter(|total| total.len() >= LEAST_CALLS));
         let first = self.passes.len();
         for set in sets {
             self.add_named(set, ids);
         }
+        let operation = |set: &Set| self.name_runs[set[0] as usize].operation;
         // A total has no other total around it.
         for place in first..self.passes.len() {
             let own = &self.named[place - first];
             let is_around = |other: &usize| {
                 let around = &self.named[*other - first];
-                around.len() > own.len() && around[0].operation == own[0].operation
+                around.len() > own.len() && operation(around) == operation(own)
             };
             self.passes[place].parent = (place + 1..self.passes.len()).find(is_around);
         }
     }
 
-    fn add_named(&mut self, set: Vec<NameRun>, ids: &mut HashMap<String, u32>) {
-        let (Some(first), Some(end_ns)) = (set.first(), set.iter().map(|run| run.end_ns).max()) else { return };
+    fn add_named(&mut self, set: Set, ids: &mut HashMap<String, u32>) {
+        let runs = || of_set(&self.name_runs, &set);
+        let (Some(first), Some(end_ns)) = (runs().next(), runs().map(|run| run.end_ns).max()) else { return };
         let (start_ns, operation) = (first.start_ns, first.operation);
         let word = if operation == NameOperation::Create { "create" } else { "delete" };
-        let closed = set.iter().filter_map(|run| run.close_ns).max().filter(|at_ns| *at_ns > end_ns);
+        let closed = runs().filter_map(|run| run.close_ns).max().filter(|at_ns| *at_ns > end_ns);
         let last_ns = closed.unwrap_or(end_ns);
         let mut syncs = self.global_syncs.iter().filter(|sync| sync.start_ns >= end_ns);
         let synced = syncs.next().map(|sync| sync.end_ns).filter(|at_ns| *at_ns < last_ns + PAUSE_NS);
@@ -129,12 +137,17 @@ fn runs(activity: &Activity) -> Vec<NameRun> {
         })
     });
     let mut runs: Vec<NameRun> = made.chain(deleted).collect();
+    runs.shrink_to_fit();
     runs.sort_by_key(|run| run.start_ns);
     runs
 }
 
 /// Creates the phase of a pass over names.
-pub(super) fn phase(observed: &ObservedPass, window: &ObservedWindow, named: &[NameRun]) -> Phase {
+pub(super) fn phase<'a>(
+    observed: &ObservedPass,
+    window: &ObservedWindow,
+    named: impl Iterator<Item = &'a NameRun>,
+) -> Phase {
     let mut of_process: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for run in named {
         let span = of_process.entry(run.tgid).or_insert((run.start_ns, run.end_ns));

@@ -1,10 +1,9 @@
 //! How the phases' threads spent their time, step by step.
 
-use std::collections::HashSet;
-
 use activebench_model::activity::Activity;
 use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
+use foldhash::HashSet;
 
 use super::axis::Axis;
 use crate::facts::cpu_times::{Cuts, Totals};
