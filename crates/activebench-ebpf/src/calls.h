@@ -119,6 +119,12 @@ static always_inline int is_for_us(u16 op, u32 command)
 	return command == FCNTL_DUPFD || command == FCNTL_DUPFD_CLOEXEC;
 }
 
+/* Whether a file is read and written in another way afterwards: O_DIRECT can be set and cleared. */
+static always_inline int sets_open_flags(u16 op, u32 command)
+{
+	return op != OP_DISCARD_RANGE && command == FCNTL_SETFL;
+}
+
 /* The bytes that an ioctl of a block device discards. */
 static always_inline void note_range(struct task_state *state, u64 address)
 {
@@ -222,10 +228,17 @@ int sys_enter(u64 *context)
 	if (!call || !call->op) {
 		state->fast = 0;
 		state->aio_stage = 0;
+		state->call_flags = 0;
 		return 0;
 	}
 	if (call->flags & CALL_BY_COMMAND && !is_for_us(call->op, argument(regs, 2, narrow))) {
 		state->fast = 0;
+		state->call_flags = 0;
+		if (sets_open_flags(call->op, argument(regs, 2, narrow))) {
+			/* Again when it is done: another thread may look the file up in between. */
+			state->call_flags = CALL_CHANGES_FDS;
+			descriptors_changed();
+		}
 		return 0;
 	}
 	draw_sample(state, call, regs, now);
@@ -413,8 +426,11 @@ int sys_exit(u64 *context)
 			count_undecoded(state->undecoded - 1, 1);
 		state->undecoded = 0;
 	}
-	if (!state->op)
+	if (!state->op) {
+		if (state->call_flags & CALL_CHANGES_FDS)
+			descriptors_changed();
 		return 0;
+	}
 	if (state->vectors_unread && returned > 0)
 		vectors_again(state, regs);
 	/* A 32-bit call cannot return the position: it is put into memory. */

@@ -203,7 +203,7 @@ enum { ASKED_DSYNC = 2, ASKED_SYNC = 4, ASKED_APPEND = 16 };
 /* An inode (`chattr +S`) and a mount (`-o sync`) whose writes are all synchronous. */
 enum { INODE_SYNC = 1, MOUNTED_SYNC = 16 };
 enum { MSYNC_ASYNC = 1 };
-enum { FCNTL_DUPFD = 0, FCNTL_DUPFD_CLOEXEC = 1030 };
+enum { FCNTL_DUPFD = 0, FCNTL_SETFL = 4, FCNTL_DUPFD_CLOEXEC = 1030 };
 enum { FALLOCATE_PUNCH_HOLE = 2 };
 /* ioctl of a block device, with the address of offset and length. */
 enum { IOCTL_DISCARD = 0x1277, IOCTL_SECURE_DISCARD = 0x127d };

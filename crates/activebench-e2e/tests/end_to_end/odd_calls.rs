@@ -35,12 +35,6 @@ impl CallsByFile {
     /// Offset, requested and returned bytes of each call of a kind: the negative error for one that failed, -1 for what is
     /// unknown.
     fn on(&self, name: &str, op: &str) -> Vec<[i64; 3]> {
-        let end = format!("/{name}");
-        let is_it = |row: &&HashMap<String, String>| row["op"] == "open" && row["name"].ends_with(&end);
-        let opened = self.names.iter().find(is_it).unwrap_or_else(|| panic!("{name} was not seen to be opened"));
-        let of_file = |row: &&HashMap<String, String>| {
-            row["op"] == op && ["file_s_dev", "file_ino"].iter().all(|part| row[*part] == opened[*part])
-        };
         let figures = |row: &HashMap<String, String>| {
             ["offset", "requested", "returned"].map(|name| match (row[name].as_str(), row["error"].as_str()) {
                 ("", "EFAULT") if name == "returned" => -14,
@@ -51,7 +45,16 @@ impl CallsByFile {
                 (number, _) => number.parse().expect("a number"),
             })
         };
-        self.calls.iter().filter(of_file).map(figures).collect()
+        self.rows_on(name, op).map(figures).collect()
+    }
+
+    /// The records of each call of a kind on a file.
+    fn rows_on<'a>(&'a self, name: &str, op: &'a str) -> impl Iterator<Item = &'a HashMap<String, String>> {
+        let end = format!("/{name}");
+        let is_it = |row: &&HashMap<String, String>| row["op"] == "open" && row["name"].ends_with(&end);
+        let opened = self.names.iter().find(is_it).unwrap_or_else(|| panic!("{name} was not seen to be opened"));
+        let is_same = move |row: &HashMap<String, String>, part: &str| row[part] == opened[part];
+        self.calls.iter().filter(move |row| row["op"] == op && is_same(row, "file_s_dev") && is_same(row, "file_ino"))
     }
 
     /// As [`Self::on`], where the records of several threads are not in order.
@@ -222,4 +225,36 @@ fn a_pid_namespace_changes_nothing() {
         assert_eq!(of_kind("born"), of_kind("exited"));
         assert!(of_kind("executed").is_subset(&of_kind("born")) && callers.is_subset(&of_kind("born")), "{tasks:?}");
     }
+}
+
+/// Writes 8 blocks through the page cache, reads them with `O_DIRECT` set on the open file, and again with it cleared.
+const CHANGES_FLAGS: &str = "
+import fcntl, mmap, os, sys
+block = mmap.mmap(-1, 1 << 16)
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+for place in range(8):
+    os.pwrite(fd, block, place << 16)
+flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+for flags in flags | os.O_DIRECT, flags:
+    fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+    for place in range(8):
+        os.preadv(fd, [block], place << 16)
+";
+
+#[test]
+fn direct_io_that_is_set_and_cleared_on_an_open_file_counts_from_then_on() {
+    needs!("python3", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let program = volume.beside("flags.py");
+    std::fs::write(&program, CHANGES_FLAGS).expect("the program");
+    let file = volume.path().join("data");
+    let run = verify(&volume, &[], &["python3", program.to_str().expect("UTF-8"), file.to_str().expect("UTF-8")]);
+    run.assert_nothing_lost();
+    let calls = CallsByFile::of(&run);
+    let direct = |op| {
+        let own = calls.rows_on("data", op);
+        own.map(|row| row["open_flags"].contains("direct")).collect::<Vec<_>>()
+    };
+    assert_eq!(direct("pwrite"), [false; 8]);
+    assert_eq!(direct("preadv"), [[true; 8], [false; 8]].concat());
 }
