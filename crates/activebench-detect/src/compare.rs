@@ -3,6 +3,9 @@
 //! Only honest figures are compared: a confirmed claim, or the corrected figure of any other claim. A figure
 //! without one is shown as such.
 //!
+//! **Other tools.** Figures of one tool are matched by their phases' ids, those of different tools by what their passes
+//! did to the storage (`load.rs`): a pass of another tool takes the place of the first one that did the same I/O.
+//!
 //! **Interval of a ratio.** Of two series the ratio of the medians gets one: each median's interval of order
 //! statistics (David, Nagaraja: *Order Statistics*, 3rd ed., 7.1) with at least 97.5 %, the ends divided crosswise. By
 //! Bonferroni's inequality (Dunn, *Multiple Comparisons Among Means*, JASA 56 (1961) 52-64) both cover their medians
@@ -12,7 +15,7 @@
 //! takes the runs of a series as independent; AB702 says where they drift.
 
 use activebench_model::claim::{Claim, Metric, Subject};
-use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, RatioInterval};
+use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, OtherPass, RatioInterval};
 use activebench_model::host::Target;
 use activebench_model::report::JudgedRun;
 use activebench_model::series::Interval;
@@ -20,6 +23,10 @@ use activebench_model::units::{Quantity, significant};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::series::statistics::{median, median_interval};
+
+mod load;
+
+use load::Load;
 
 /// Probability of each median's interval, so that both hold together with 95 %.
 const EACH: f64 = 0.975;
@@ -43,6 +50,8 @@ pub struct Compare {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfRun {
     figures: Vec<Stated>,
+    /// The passes that read or write data, in their order.
+    passes: Vec<(String, Load)>,
     /// In the order of [`ASPECTS`].
     setting: Vec<String>,
 }
@@ -92,7 +101,9 @@ pub fn contribution(run: &JudgedRun) -> OfRun {
             findings: judged.findings.clone(),
         })
     });
-    OfRun { figures: stated.collect(), setting: setting(run) }
+    let loads = run.phases.iter().enumerate();
+    let passes = loads.filter_map(|(place, phase)| Some((phase.id.clone(), Load::of(phase, &run.phases[..place])?)));
+    OfRun { figures: stated.collect(), passes: passes.collect(), setting: setting(run) }
 }
 
 /// Returns the honest figure of a claim, or the reason why there is none.
@@ -144,7 +155,19 @@ pub(crate) fn targets(run: &JudgedRun) -> Vec<&Target> {
 
 /// Compares runs, in the given order.
 pub fn compare(columns: &[Compare]) -> Comparison {
-    let mut keys: Vec<(&str, Metric, usize)> = Vec::new();
+    let other_passes: Vec<OtherPass> = (1..columns.len()).flat_map(|place| other_passes(columns, place)).collect();
+    // The phase that a pass is compared as, and the tool of one that is compared with none.
+    let placed = |column: usize, phase: &str| -> (String, Option<String>) {
+        if !is_other_tool(columns, column) {
+            return (phase.to_owned(), None);
+        }
+        let of = other_passes.iter().find(|pass| pass.run == column + 1 && pass.phase == phase);
+        match of.and_then(|pass| pass.compared_as.clone()) {
+            Some(first) => (first, None),
+            None => (phase.to_owned(), tool(&columns[column]).map(str::to_owned)),
+        }
+    };
+    let mut keys: Vec<(String, Option<String>, Metric, usize)> = Vec::new();
     // For each figure, the values of each run of each column.
     let mut found: Vec<Vec<Vec<&Stated>>> = Vec::new();
     for (column, runs) in columns.iter().map(|column| &column.runs).enumerate() {
@@ -152,7 +175,8 @@ pub fn compare(columns: &[Compare]) -> Comparison {
             let mut seen: Vec<(&str, Metric)> = Vec::new();
             for stated in &run.figures {
                 let kind = (stated.phase.as_str(), stated.metric);
-                let key = (kind.0, kind.1, seen.iter().filter(|known| **known == kind).count());
+                let (phase, of_tool) = placed(column, kind.0);
+                let key = (phase, of_tool, kind.1, seen.iter().filter(|known| **known == kind).count());
                 seen.push(kind);
                 let place = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
                     keys.push(key);
@@ -164,9 +188,60 @@ pub fn compare(columns: &[Compare]) -> Comparison {
         }
     }
     let figures: Vec<Compared> =
-        keys.iter().zip(&found).map(|((phase, metric, _), stated)| row(phase, *metric, stated)).collect();
+        keys.iter().zip(&found).map(|((phase, _, metric, _), stated)| row(phase, *metric, stated)).collect();
     let answers = (1..columns.len()).map(|place| answer(columns, &figures, place)).collect();
-    Comparison { columns: columns.iter().map(column).collect(), figures, answers, differences: differences(columns) }
+    let differences = differences(columns);
+    Comparison { columns: columns.iter().map(column).collect(), figures, answers, other_passes, differences }
+}
+
+/// Returns the tool of a column; `None` for one without a run.
+fn tool(column: &Compare) -> Option<&str> {
+    Some(column.runs.first()?.setting.first()?.as_str())
+}
+
+fn is_other_tool(columns: &[Compare], place: usize) -> bool {
+    tool(&columns[0]) != tool(&columns[place])
+}
+
+/// Finds for each pass of a column, whose tool is not that of the first one, the pass of the first that did the same I/O.
+/// Several that did the same are matched in their order.
+fn other_passes(columns: &[Compare], place: usize) -> Vec<OtherPass> {
+    let (Some(first), Some(own)) = (columns[0].runs.first(), columns[place].runs.first()) else { return Vec::new() };
+    if !is_other_tool(columns, place) {
+        return Vec::new();
+    }
+    let (of_first, of_own) = ("run 1".to_owned(), format!("run {}", place + 1));
+    let mut taken: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for (phase, load) in &own.passes {
+        let varies = || {
+            let others = columns[place].runs[1..].iter().filter_map(|run| of_phase(run, phase));
+            others
+                .into_iter()
+                .find_map(|other| load.differences(other, &of_own, "another run of it").into_iter().next())
+        };
+        let alike =
+            first.passes.iter().filter(|(name, of)| of.is_of_direction(load) && !taken.contains(&name.as_str()));
+        let alike = alike.map(|(name, of)| (name, of.differences(load, &of_first, &of_own)));
+        let nearest = alike.min_by_key(|(_, differences)| differences.len());
+        let (compared_as, why) = match (varies(), nearest) {
+            (Some(varies), _) => (None, Some(varies)),
+            (None, None) => (None, Some("run 1 has no other pass of this direction".to_owned())),
+            (None, Some((name, differences))) => match differences.is_empty() {
+                true => (Some(name.clone()), None),
+                false => (None, Some(format!("unlike {name}: {}", differences.join("; ")))),
+            },
+        };
+        if let Some((name, _)) = first.passes.iter().find(|(name, _)| Some(name) == compared_as.as_ref()) {
+            taken.push(name);
+        }
+        found.push(OtherPass { run: place + 1, phase: phase.clone(), io: load.words(), compared_as, why });
+    }
+    found
+}
+
+fn of_phase<'a>(run: &'a OfRun, phase: &str) -> Option<&'a Load> {
+    run.passes.iter().find(|(name, _)| name == phase).map(|(_, load)| load)
 }
 
 /// Change of a figure between two single runs that says nothing: the tolerance within which a rate confirms a claim.
@@ -191,7 +266,11 @@ fn answer(columns: &[Compare], figures: &[Compared], place: usize) -> String {
         figures.iter().filter_map(faster).filter(|(factor, _)| factor.is_finite()).collect();
     let (other, all) = (place + 1, compared.len());
     if compared.is_empty() {
-        return format!("Which of run 1 and run {other} is faster is not known: no honest figure is in both.");
+        let why = match is_other_tool(columns, place) {
+            true => "the tools differ, and no pass with an honest figure did the same I/O in both",
+            false => "no honest figure is in both",
+        };
+        return format!("Which of run 1 and run {other} is faster is not known: {why}.");
     }
     let mut gains: Vec<f64> = compared.iter().filter(|(factor, told)| *told && *factor > 1.0).map(|c| c.0).collect();
     let mut losses: Vec<f64> =
@@ -224,6 +303,9 @@ fn answer(columns: &[Compare], figures: &[Compared], place: usize) -> String {
             by(&mut losses)
         ),
     };
+    if is_other_tool(columns, place) {
+        return format!("{sentence} The tools differ: only passes that did the same I/O are compared.");
+    }
     match loads_differ(&columns[0], &columns[place]) {
         true => format!("{sentence} The commands differ, so this compares workloads as well as disks."),
         false => sentence,
@@ -235,7 +317,7 @@ fn loads_differ(first: &Compare, other: &Compare) -> bool {
     let load = |column: &Compare| {
         let run = column.runs.first()?;
         let words = run.setting.get(COMMAND)?.split(' ').filter(|word| !word.contains('/'));
-        Some((run.setting.first()?.clone(), words.map(str::to_owned).collect::<Vec<_>>()))
+        Some(words.map(str::to_owned).collect::<Vec<_>>())
     };
     load(first) != load(other)
 }
@@ -411,7 +493,7 @@ mod tests {
     }
 
     fn of(figures: Vec<Stated>) -> OfRun {
-        OfRun { figures, setting: vec!["same".into(); ASPECTS.len()] }
+        OfRun { figures, passes: Vec::new(), setting: vec!["same".into(); ASPECTS.len()] }
     }
 
     fn given(runs: Vec<OfRun>) -> Compare {
@@ -591,5 +673,46 @@ mod tests {
             compare(&[series(&base), series(&far)]).answers,
             ["Run 2 is faster than run 1 in the only figure: 1.20 times."]
         );
+    }
+
+    #[test]
+    fn passes_of_another_tool_are_compared_by_what_they_did() {
+        let run = |tool: &str, passes: &[(&str, &[&'static str])]| {
+            let stated =
+                |(phase, _): &(&str, &[&'static str])| Stated { phase: (*phase).to_owned(), ..confirmed(100.0) };
+            let mut run = of(passes.iter().map(stated).collect());
+            run.setting[0] = tool.to_owned();
+            run.passes = passes.iter().map(|(phase, did)| ((*phase).to_owned(), Load::of_words(did))).collect();
+            given(vec![run])
+        };
+        let iozone = run("iozone", &[("write", &["writes", "1 MiB"]), ("read", &["reads", "1 MiB"])]);
+        // `read` did other I/O than the pass of the same name.
+        let fio = run("fio", &[("job-write", &["writes", "1 MiB"]), ("read", &["reads", "4 KiB"])]);
+        let comparison = compare(&[iozone.clone(), fio]);
+        let rows: Vec<(&str, Vec<bool>)> = comparison
+            .figures
+            .iter()
+            .map(|row| (row.phase.as_str(), row.cells.iter().map(Option::is_some).collect()))
+            .collect();
+        assert_eq!(rows, [("write", vec![true, true]), ("read", vec![true, false]), ("read", vec![false, true])]);
+        let passes: Vec<(&str, Option<&str>, Option<&str>)> = comparison
+            .other_passes
+            .iter()
+            .map(|pass| (pass.phase.as_str(), pass.compared_as.as_deref(), pass.why.as_deref()))
+            .collect();
+        let unlike = "unlike read: aspect 1: 1 MiB in run 1, 4 KiB in run 2";
+        assert_eq!(passes, [("job-write", Some("write"), None), ("read", None, Some(unlike))]);
+        assert_eq!(
+            comparison.answers,
+            ["Run 1 and run 2 are alike in the only figure. The tools differ: only passes that did the same I/O are \
+              compared."]
+        );
+        // Passes of one tool keep their names, whatever they did.
+        let same = compare(&[iozone.clone(), run("iozone", &[("write", &["writes", "4 KiB"])])]);
+        assert_eq!((same.other_passes.len(), same.figures[0].cells.iter().flatten().count()), (0, 2));
+        // Of two passes that did the same each has its own.
+        let twice = run("fio", &[("a-write", &["writes", "1 MiB"]), ("b-write", &["writes", "1 MiB"])]);
+        let second = &compare(&[iozone, twice]).other_passes[1];
+        assert_eq!(second.why.as_deref(), Some("run 1 has no other pass of this direction"));
     }
 }

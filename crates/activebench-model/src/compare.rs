@@ -18,8 +18,28 @@ pub struct Comparison {
     /// The answer: for each column but the first, which of both is faster and by how much, or why that is unknown. One
     /// sentence each.
     pub answers: Vec<String>,
+    /// The passes that read or write data of columns whose tool is not that of the first one. Figures of different tools
+    /// are compared where their passes did the same I/O.
+    #[serde(default)]
+    pub other_passes: Vec<OtherPass>,
     /// Differences between the columns besides their figures.
     pub differences: Vec<Difference>,
+}
+
+/// A pass of a column whose tool is not that of the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherPass {
+    /// Number of the column, from 2 on.
+    pub run: usize,
+    /// [`crate::phase::Phase::id`] in that column.
+    pub phase: String,
+    /// What it did, as far as it is known: `writes, 1 MiB a call, sequential, ...`.
+    pub io: String,
+    /// The pass of the first column that did the same I/O; its figures have one row with those of this pass. `None` if
+    /// there is none.
+    pub compared_as: Option<String>,
+    /// Why there is none, as a lower-case fragment; set exactly when there is none.
+    pub why: Option<String>,
 }
 
 /// A run, or a series of one command.

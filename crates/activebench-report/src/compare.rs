@@ -1,6 +1,6 @@
 //! Runs side by side, as a document.
 
-use activebench_model::compare::{Against, Cell, Compared, Comparison};
+use activebench_model::compare::{Against, Cell, Compared, Comparison, OtherPass};
 use activebench_model::units::significant;
 use activebench_model::verdict::RunVerdict;
 use serde::Serialize;
@@ -80,7 +80,7 @@ fn ratio(against: &Against) -> String {
 
 /// Notes on the table, one sentence each.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = comparison.other_passes.iter().map(other_pass).collect();
     let all =
         || comparison.figures.iter().flat_map(|figure| figure.cells.iter().enumerate().map(move |at| (figure, at)));
     for (figure, (place, cell)) in all() {
@@ -88,7 +88,10 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         let of = format!("{} {}, run {}", escape::clipped(&figure.phase, 100), metric(figure.metric), place + 1);
         match (&cell.no_honest, &cell.against_first) {
             (Some(why), _) => notes.push(format!("{of}: no honest figure: {why}")),
-            (None, Some(Against::NotCompared { why })) => notes.push(format!("{of}: not compared: {why}")),
+            // The table says that the first does not state it.
+            (None, Some(Against::NotCompared { why })) if figure.cells[0].is_some() => {
+                notes.push(format!("{of}: not compared: {why}"));
+            }
             (None, _) => {}
         }
     }
@@ -107,6 +110,16 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     }
     notes.push(intervals(comparison));
     notes
+}
+
+/// What a pass of another tool is compared with, or why it is not.
+fn other_pass(pass: &OtherPass) -> String {
+    let name = |phase: &str| escape::clipped(phase, 240);
+    let of = format!("{} of run {}", name(&pass.phase), pass.run);
+    match (&pass.compared_as, &pass.why) {
+        (Some(first), _) => format!("{of} did the same I/O as {} of run 1: {}", name(first), pass.io),
+        (None, why) => format!("{of} is not compared: {}", why.as_deref().map(name).unwrap_or_default()),
+    }
 }
 
 /// Confidence of the ratios.

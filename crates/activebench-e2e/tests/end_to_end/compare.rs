@@ -54,6 +54,42 @@ fn a_rate_of_the_page_cache_is_held_against_nothing() {
 }
 
 #[test]
+fn passes_of_two_tools_meet_where_they_did_the_same_io() {
+    needs!(beside: "iozone", "fio");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let iozone = verify(&volume, &[], &DIRECT);
+    let job = |name: &str, options: &str| format!("--name={name} --filename=data --size=16m --stonewall {options}");
+    let jobs = [
+        job("same", "--rw=write --bs=1m --direct=1 --end_fsync=1"),
+        job("back", "--rw=read --bs=1m --direct=1"),
+        job("small", "--rw=read --bs=64k --direct=1"),
+        job("deep", "--rw=read --bs=1m --direct=1 --ioengine=libaio --iodepth=8"),
+        job("unsynced", "--rw=write --bs=1m --direct=1"),
+    ]
+    .join(" ");
+    let command: Vec<&str> = ["fio"].into_iter().chain(jobs.split(' ')).collect();
+    let fio = verify(&volume, &[], &command);
+    let report = compared(&[&iozone.run, &fio.run]);
+    let passes = report["other_passes"].as_array().expect("passes");
+    let of = |phase: &str| passes.iter().find(|pass| pass["phase"] == phase).unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(of("same-write")["compared_as"], "write", "{report}");
+    assert_eq!(of("back-read")["compared_as"], "read", "{report}");
+    assert_eq!(cell(&report, "write", 1)["against_first"]["state"], "compared", "{report}");
+    for (phase, aspect) in
+        [("small-read", "size of a call"), ("deep-read", "operations in flight"), ("unsynced-write", "durability")]
+    {
+        let why = of(phase)["why"].as_str().unwrap_or_else(|| panic!("{phase}: {report}"));
+        assert!(why.contains(aspect), "{phase}: {why}");
+        let figures = report["figures"].as_array().expect("figures").iter();
+        let own: Vec<&Value> = figures.filter(|figure| figure["phase"] == phase).collect();
+        assert!(!own.is_empty() && own.iter().all(|figure| figure["cells"][0].is_null()), "{phase}: {report}");
+    }
+    let text = activebench(&["compare"], &[&iozone.run, &fio.run]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("same-write of run 2 did the same I/O as write of run 1"), "{text}");
+}
+
+#[test]
 fn a_series_is_its_own_equal() {
     needs!(beside: "iozone");
     let volume = Volume::on_loop("ext4", 256, "noatime");

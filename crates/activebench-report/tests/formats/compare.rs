@@ -1,7 +1,7 @@
 //! Runs side by side: snapshots, the schema, and hostile text.
 
 use activebench_model::claim::{Metric, Subject};
-use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, RatioInterval};
+use activebench_model::compare::{Against, Cell, Column, Compared, Comparison, Difference, OtherPass, RatioInterval};
 use activebench_model::series::Interval;
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
@@ -85,6 +85,22 @@ pub(crate) fn sample() -> Comparison {
             figure("write", vec![Some(cell(412.0, None)), Some(cell(206.0, compared(0.5, true))), Some(misleading)]),
             figure("read", vec![Some(cell(511.0, None)), Some(cell(613.2, compared(1.2, true))), Some(unknown)]),
             figure("reread", vec![None, Some(cell(600.0, not_compared("the first does not state it"))), None]),
+        ],
+        other_passes: vec![
+            OtherPass {
+                run: 3,
+                phase: "job-write".into(),
+                io: "writes, 1 MiB a call".into(),
+                compared_as: Some("write".into()),
+                why: None,
+            },
+            OtherPass {
+                run: 3,
+                phase: "job-read".into(),
+                io: "reads, 4 KiB a call".into(),
+                compared_as: None,
+                why: Some("unlike read: size of a call: 1 MiB a call in run 1, 4 KiB a call in run 3".into()),
+            },
         ],
         differences: vec![
             difference("kernel", ["6.18.5", "6.18.5", "6.12.1"], "the I/O path differs"),
