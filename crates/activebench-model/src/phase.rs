@@ -300,6 +300,12 @@ pub enum Mechanism {
     CachePurge,
     /// The CPU's cache is emptied; the page cache is not.
     CpuCachePurge,
+    /// Written data of which compression saves this percentage, 1 to 100.
+    CompressibleData(u32),
+    /// Written data of which this percentage repeats other data, 1 to 100.
+    DuplicateData(u32),
+    /// Each write has random data of its own.
+    FreshData,
 }
 
 /// How a tool submits requests to the kernel.

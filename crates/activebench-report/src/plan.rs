@@ -172,5 +172,8 @@ fn promised(mechanism: Mechanism) -> String {
         Mechanism::QueueDepth(depth) => format!("depth {depth}"),
         Mechanism::CachePurge => "empty page cache".to_owned(),
         Mechanism::CpuCachePurge => "empty CPU cache".to_owned(),
+        Mechanism::CompressibleData(percent) => format!("data that compresses by {percent} %"),
+        Mechanism::DuplicateData(percent) => format!("data with {percent} % duplicates"),
+        Mechanism::FreshData => "random data for each write".to_owned(),
     }
 }

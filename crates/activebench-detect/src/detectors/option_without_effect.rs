@@ -15,6 +15,9 @@
 //! | mapped files | `mappings` above 0 |
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
+//! | data that compresses by a percentage (writing passes) | what compression leaves of the samples differs by at most 15 points |
+//! | data with a percentage of duplicates (writing passes) | duplicates among the samples are at most 15 points more; fewer only where all writes were sampled |
+//! | random data for each write | compression leaves at least 85 % of the samples, and at most 15 % are duplicates |
 //! | CPU cache purged (reading passes) | nothing promised for storage: warns when 5 % of reads came from the page cache |
 //!
 //! It warns when a promise was not kept. It fails, and the claims are misleading, when they depend on the mechanism:
@@ -22,7 +25,7 @@
 //!
 //! # When it is wrong
 //! Closing the file inside the clock leaves no trace and is not checked. Sync promises are not checked for reading
-//! passes, where nothing depends on them.
+//! passes, where nothing depends on them. Of the data it sees samples of the first 4 KiB (32 of them, or all).
 //!
 //! # What to do
 //! Add the option that the mechanism needs (`iozone -G` needs `-B`), or drop the promise.
@@ -42,6 +45,7 @@ use crate::advice::wording::advise;
 use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::payload::enough_samples;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -54,6 +58,10 @@ const FACTS: &[FactName] = &[
     FactName::CacheInsertedBytes,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::WriteCalls,
+    FactName::PayloadSamples,
+    FactName::PayloadCompressed,
+    FactName::PayloadDuplicates,
 ];
 
 /// See the head of this file.
@@ -233,7 +241,53 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 advice: advise(run, Some(phase), Improvement::ReadFromStorage),
             }))
         }
+        Mechanism::CompressibleData(_) | Mechanism::DuplicateData(_) | Mechanism::FreshData if writes => {
+            content(case, phase, promise.mechanism)
+        }
         Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 checks the requests in flight.")),
         _ => Err(nothing_rests()),
     }
+}
+
+/// Returns the discrepancy between the data that an option asks for and the samples of what was written.
+fn content(case: &Case<'_>, phase: &Phase, mechanism: Mechanism) -> Result<Option<Broken>, Halt> {
+    let run = &case.run;
+    if !enough_samples(run, phase)? {
+        return Err(Halt::not_applicable("Too few writes were sampled."));
+    }
+    let threshold = &case.thresholds().ab112_content_difference_ratio;
+    let most = threshold.value.value;
+    let (left, repeated) =
+        (run.fact(phase, FactName::PayloadCompressed)?, run.fact(phase, FactName::PayloadDuplicates)?);
+    let are_all = run.fact(phase, FactName::PayloadSamples)? >= run.fact(phase, FactName::WriteCalls)?;
+    let of_left = || format!("Compression leaves {} of the sampled data.", Quantity::ratio(left));
+    let of_repeated = || format!("{} of the sampled writes repeat another one.", Quantity::ratio(repeated));
+    let share = |percent: u32| f64::from(percent) / 100.0;
+    let broken = match mechanism {
+        Mechanism::CompressibleData(percent) => {
+            let asked = format!("data that compresses by {percent} %");
+            let differs = (left - (1.0 - share(percent))).abs();
+            (differs > most).then(|| (differs, asked, of_left()))
+        }
+        Mechanism::DuplicateData(percent) => {
+            let (asked, words) = (share(percent), format!("data with {percent} % duplicates"));
+            // Of samples, the other one of two like writes may be missing.
+            let differs = if are_all { (repeated - asked).abs() } else { repeated - asked };
+            (differs > most).then(|| (differs, words, of_repeated()))
+        }
+        _ => {
+            let asked = "random data for each write".to_owned();
+            let (saved, seen) =
+                if 1.0 - left >= repeated { (1.0 - left, of_left()) } else { (repeated, of_repeated()) };
+            (saved > most).then_some((saved, asked, seen))
+        }
+    };
+    Ok(broken.map(|(observed, asked, seen)| Broken {
+        rests: false,
+        observed: Quantity::ratio(observed),
+        threshold: threshold.clone(),
+        seen: format!("{asked}. {seen}"),
+        meaning: "Storage that packs data got another payload than the option says.",
+        advice: "look at what else shapes the buffers (`zero_buffers`, `buffer_pattern`)".to_owned(),
+    }))
 }

@@ -135,7 +135,7 @@ pub(crate) fn by_payload(
 ///
 /// # Errors
 /// When a fact is missing or partial.
-fn enough_samples(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+pub(crate) fn enough_samples(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let samples = run.fact(phase, FactName::PayloadSamples)?;
     let writes = run.fact(phase, FactName::WriteCalls)?;
     Ok(samples > 0.0 && (samples >= writes || samples >= run.thresholds.ab404_samples_least_count.value.value))

@@ -170,3 +170,23 @@ fn memory_that_is_not_there_is_counted_and_not_taken_for_zeros() {
         run.rows("payload").iter().filter(|row| row["sampled_bytes"] == "0" && row["content"].is_empty()).count();
     assert!(unread as f64 >= LEAST, "{unread}");
 }
+
+#[test]
+fn content_that_an_option_asks_for_is_compared_with_what_was_written() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    for (options, warns) in [
+        (&["--buffer_compress_percentage=50"][..], false),
+        (&["--buffer_compress_percentage=80", "--refill_buffers"], false),
+        (&["--refill_buffers"], false),
+        (&["--dedupe_percentage=50"], false),
+        // The pattern of zeros wins over fresh data.
+        (&["--refill_buffers", "--zero_buffers"], true),
+    ] {
+        let mut command = vec!["fio", "--name=j", "--rw=write", "--bs=16k", "--size=32m", "--direct=1", "--filename=f"];
+        command.extend(options);
+        let run = verify(&volume, &[], &command);
+        assert!(run.fact("j-write", "payload_samples") >= LEAST, "{}", run.story());
+        assert_eq!(run.codes("j-write").contains(&"AB112"), warns, "{options:?}: {}", run.story());
+    }
+}

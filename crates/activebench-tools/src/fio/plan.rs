@@ -428,6 +428,34 @@ fn promises(jobs: &[Job], way: Way) -> Vec<Promise> {
     common
 }
 
+/// Largest piece of data of which a part is compressible, as a whole, that a sample of 4 KiB shows.
+const LARGEST_CHUNK: u64 = 4096;
+
+/// The promises about the content of the written data. A pattern or a checksum inside changes it in a way that is not
+/// read.
+fn content_of(job: &JobOptions, promise: &mut impl FnMut(String, Mechanism)) {
+    let is_shaped = ["buffer_pattern", "verify", "verify_pattern"].iter().any(|name| !job.lacks(name));
+    if is_shaped {
+        return;
+    }
+    let percent = |name: &str| {
+        let value = job.stated(name)?.trim_end_matches('%');
+        value.parse::<u32>().ok().filter(|percent| (1..=100).contains(percent))
+    };
+    let (compressible, duplicates) = (percent("buffer_compress_percentage"), percent("dedupe_percentage"));
+    let is_shown = job.number("buffer_compress_chunk", 512).is_some_and(|chunk| chunk <= LARGEST_CHUNK);
+    if let Some(percent) = compressible.filter(|_| is_shown) {
+        promise(format!("buffer_compress_percentage={percent}"), Mechanism::CompressibleData(percent));
+    }
+    if let Some(percent) = duplicates {
+        promise(format!("dedupe_percentage={percent}"), Mechanism::DuplicateData(percent));
+    }
+    let is_random = ["buffer_compress_percentage", "dedupe_percentage"].iter().all(|name| job.lacks(name));
+    if is_random && job.has("refill_buffers") {
+        promise("refill_buffers".to_owned(), Mechanism::FreshData);
+    }
+}
+
 fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
     let mut promises: Vec<Promise> = Vec::new();
     let kind = engine::kind(job.engine());
@@ -450,6 +478,9 @@ fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
                 promise(format!("{name}={value}"), Mechanism::SyncInsideClock);
             }
         }
+    }
+    if writes {
+        content_of(job, &mut promise);
     }
     if kind == Kind::Mapped {
         promise("ioengine=mmap".to_owned(), Mechanism::MappedIo);
