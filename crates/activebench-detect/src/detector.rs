@@ -91,6 +91,8 @@ pub enum Inference {
     HostSettings,
     /// How much memory the machine has.
     Memory,
+    /// How large the CPU's caches are.
+    CpuCache,
 }
 
 impl Inference {
@@ -102,6 +104,7 @@ impl Inference {
             Inference::DeviceSettings => "settings of the device".to_owned(),
             Inference::HostSettings => "settings of the host".to_owned(),
             Inference::Memory => "the size of memory".to_owned(),
+            Inference::CpuCache => "the size of the CPU's cache".to_owned(),
         }
     }
 }

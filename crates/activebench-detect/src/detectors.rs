@@ -59,6 +59,7 @@ pub mod verification_inside_clock;
 pub mod verify_loop_inside_clock;
 pub mod warm_start;
 pub mod workers_missing;
+pub mod working_set_fits_cpu_cache;
 pub mod working_set_fits_device_cache;
 pub mod working_set_fits_memory;
 pub mod write_without_sync;

@@ -27,6 +27,7 @@ pub static DETECTORS: &[&Detector] = &[
     &working_set_fits_device_cache::DETECTOR,
     &unwritten_blocks_read::DETECTOR,
     &network_client_cache::DETECTOR,
+    &working_set_fits_cpu_cache::DETECTOR,
     &missing_fsync::DETECTOR,
     &sync_outside_clock::DETECTOR,
     &flush_never_issued::DETECTOR,

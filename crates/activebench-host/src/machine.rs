@@ -25,6 +25,7 @@ pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
         architecture: architecture(&mut reader),
         cpus: online_cpus(&mut reader),
         memory_bytes: memory(&mut reader),
+        cpu_cache_bytes: cpu_cache(&mut reader),
         memory_limit_bytes: memory_limit(&mut reader, survey.mounts()),
         io_limits: Vec::new(),
         io_limits_unread: None,
@@ -60,6 +61,24 @@ fn online_cpus(reader: &mut Reader) -> u32 {
     reader.wanted(read).unwrap_or(0)
 }
 
+/// Caches of a CPU that are looked at: the kernel numbers them from the smallest to the largest.
+const MOST_CACHES: u32 = 8;
+
+/// Returns the size of the largest cache of the first CPU. Virtual machines often show none.
+fn cpu_cache(reader: &mut Reader) -> Option<u64> {
+    let sizes = (0..MOST_CACHES).map_while(|number| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{number}/size");
+        let read = reader.text(Path::new(&path));
+        cache_size(&reader.optional(read)?)
+    });
+    sizes.max().filter(|bytes| *bytes > 0)
+}
+
+/// Reads a size such as `32K`.
+fn cache_size(text: &str) -> Option<u64> {
+    text.strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Counts the numbers in a list such as `0-3,8`.
 fn count_list(text: &str) -> Option<u32> {
     text.split(',').try_fold(0_u32, |count, range| {
@@ -87,6 +106,19 @@ fn memory(reader: &mut Reader) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_of_caches_are_in_kib() {
+        for (text, expected) in [
+            ("32K", Some(32 << 10)),
+            ("32768K", Some(32 << 20)),
+            ("32M", None),
+            ("K", None),
+            ("99999999999999999999K", None),
+        ] {
+            assert_eq!(cache_size(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn lists_of_processors_are_counted() {

@@ -21,6 +21,10 @@ pub struct Host {
     pub cpus: u32,
     /// `MemTotal`, never 0; `None` when it could not be read.
     pub memory_bytes: Option<u64>,
+    /// The largest cache of the first CPU, in bytes; `None` when not readable, and from an activebench that did not read
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_cache_bytes: Option<u64>,
     /// The memory limit of the tree's cgroup, where there is one.
     pub memory_limit_bytes: Option<u64>,
     /// I/O limits of the tree's control groups and of the groups above them, while the tree ran.

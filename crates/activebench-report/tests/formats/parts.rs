@@ -133,6 +133,7 @@ pub(crate) fn host() -> Host {
         architecture: "x86_64".into(),
         cpus: 2,
         memory_bytes: Some(24 << 30),
+        cpu_cache_bytes: None,
         memory_limit_bytes: None,
         io_limits: Vec::new(),
         io_limits_unread: None,
