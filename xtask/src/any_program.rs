@@ -226,8 +226,7 @@ fn page(outcomes: &Outcomes, command: &str, provenance: &str) -> String {
          Measured by `{command}`, which writes this page; nobody edits it.\n\n\
          Known tools are recorded and judged as if no adapter knew them ([any program](any-program.md)). Then the same \
          recording is judged with the adapter. The adapter's figures say what each printed rate is about. The programs \
-         `pace.py` and `pace.c` have no adapter and state it themselves; nothing is known of the figures of `dbench` \
-         and `db_bench`.\n\n\
+         `pace.py` and `pace.c` have no adapter and state it themselves.\n\n\
          - *Printed rates*: throughputs, operation rates and times per operation that the adapter reads.\n\
          - *Right*: it is a claim on the pass of the adapter: the same direction, a common file, the amount within 2 %, \
          the value within 2 % or half a printed step, windows that overlap by at least 90 %. Of a figure of single \

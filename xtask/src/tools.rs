@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use activebench_tools::{
-    Packages, Program, bonnie, f3, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, postmark, stress_ng, sysbench,
+    Packages, Program, bonnie, db_bench, dbench, f3, fio, fs_mark, hdparm, ioping, iozone, pg_test_fsync, postmark,
+    stress_ng, sysbench,
 };
 
 /// A program from a package of the operating system.
@@ -47,11 +48,10 @@ pub(crate) const F3_READ: Tool = Tool::of(f3::READER);
 pub(crate) const POSTMARK: Tool = Tool::of(postmark::PROGRAM);
 /// pg_test_fsync.
 pub(crate) const PG_TEST_FSYNC: Tool = Tool::of(pg_test_fsync::PROGRAM);
-/// dbench, which no adapter knows.
-pub(crate) const DBENCH: Tool = Tool { command: "dbench", packages: Packages::everywhere("dbench") };
-/// RocksDB's benchmark, which no adapter knows.
-pub(crate) const DB_BENCH: Tool =
-    Tool { command: "db_bench", packages: Packages { apt: Some("rocksdb-tools"), ..Packages::NONE } };
+/// dbench.
+pub(crate) const DBENCH: Tool = Tool::of(dbench::PROGRAM);
+/// RocksDB's benchmark.
+pub(crate) const DB_BENCH: Tool = Tool::of(db_bench::PROGRAM);
 /// Makes ext4.
 pub(crate) const MKFS_EXT4: Tool = Tool { command: "mkfs.ext4", packages: Packages::everywhere("e2fsprogs") };
 /// Makes XFS.

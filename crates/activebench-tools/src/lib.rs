@@ -7,6 +7,9 @@
 
 mod adapter;
 pub mod bonnie;
+mod clocked;
+pub mod db_bench;
+pub mod dbench;
 pub mod dd;
 pub mod execution;
 pub mod f3;

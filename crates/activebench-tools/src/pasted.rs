@@ -34,10 +34,10 @@ pub fn read_pasted(adapter: &dyn Adapter, command: &CommandLine, text: &[u8], su
                 reader.read(&text.lines, remarks)
             })
             .collect();
-        // What is no prefix of the tool's lines is part of them: without it less is read.
-        // Blanks before all lines are none, even where as much is read with them: a name would begin with them.
+        // What is no prefix of the tool's lines is part of them: without it less is read. Blanks before all lines are
+        // none: with them a name would begin with blanks, or a line that says what figures mean would not be known.
         let is_better = figures(&read) > figures(&best);
-        if is_better || (unquoted.is_unindented && figures(&read) > 0 && figures(&read) == figures(&best)) {
+        if is_better || (unquoted.is_unindented && figures(&read) > 0) {
             best = read;
         }
     }

@@ -29,6 +29,8 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &crate::f3::F3::Write,
     &crate::f3::F3::Read,
     &crate::postmark::PostMark,
+    &crate::dbench::Dbench,
+    &crate::db_bench::DbBench,
 ];
 
 /// The program with which activebench itself makes I/O: replays, ceilings, preconditioning.

@@ -1,13 +1,14 @@
-//! The adapter for the stressor `hdd` of stress-ng 0.13 and later, with `--metrics` or `--metrics-brief`.
+//! The adapter for the stressors of storage of stress-ng 0.13 and later, with `--metrics` or `--metrics-brief`.
 //!
 //! `options` reads its command line, `output` makes claims of its lines, `phases` finds the stressor's files in the
-//! observed calls. Other stressors are not read: their bogo operations are not calls that move data. This adapter does
-//! not judge.
+//! observed calls. `stressors` names the others, whose bogo operations are not certain calls. This adapter does not
+//! judge.
 
 mod advice;
 mod options;
 mod output;
 mod phases;
+mod stressors;
 mod texts;
 mod vetted;
 

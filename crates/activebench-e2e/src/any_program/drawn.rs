@@ -53,7 +53,7 @@ const TOOLS: &[(&str, u32, Maker)] = &[
 ];
 
 /// Tools without an adapter.
-const WITHOUT_ADAPTER: &[&str] = &["dbench", "db_bench", own::PYTHON, own::C];
+const WITHOUT_ADAPTER: &[&str] = &[own::PYTHON, own::C];
 
 /// Returns the runs of a seed: as many of each tool as its entry says, or that times `times`.
 pub fn draws(seed: u64, times: u32) -> Vec<Draw> {

@@ -1,6 +1,7 @@
 //! When each byte of an output was printed. A number is not about what happened after it was printed.
 
 use activebench_model::activity::OutputWrite;
+use activebench_model::claim::SourceLine;
 use activebench_model::output::ToolOutput;
 
 /// The writes of both streams; empty for a stream whose writes were not all seen, or that others write, too.
@@ -33,5 +34,12 @@ impl PrintTimes {
     pub(super) fn at(&self, stream: &str, bytes: u64) -> Option<u64> {
         let writes = if stream == "stdout" { &self.stdout } else { &self.stderr };
         writes.get(writes.partition_point(|(until, _)| *until < bytes)).map(|(_, at_ns)| *at_ns)
+    }
+
+    /// Returns when the end of a line was printed, in ns of `CLOCK_MONOTONIC`; `None` where it is not known.
+    pub(crate) fn of_line(&self, output: &ToolOutput, source: &SourceLine) -> Option<u64> {
+        let text = if source.stream == "stdout" { &output.stdout } else { &output.stderr };
+        let before = text.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(source.line).ok()?);
+        self.at(&source.stream, before.map(|line| line.len() as u64).sum())
     }
 }

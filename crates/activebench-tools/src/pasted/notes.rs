@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use activebench_model::claim::{Note, SourceLine};
 
 use super::cleaned::Line;
+use super::prefix;
 use crate::adapter::Adapter;
 
 /// A note before its line is known.
@@ -29,15 +30,41 @@ impl Remark {
     }
 }
 
+/// Most lines into which a line of figures may be broken.
+const MOST_BROKEN: usize = 4;
+
 /// Returns a note on the lines that look like the tool's figures and that nothing was read from; `None` if there is no
-/// such line. `read` has the numbers of the lines from which something was read, from 1.
+/// such line. `read` has the numbers of the lines from which something was read, from 1. A line that was broken into
+/// several, or that still has its prefix, counts as well.
 pub(super) fn unread(read: &HashSet<u64>, lines: &[Line], adapter: &dyn Adapter) -> Option<Note> {
-    let is_unread = |(index, line): &(usize, &Line)| {
-        !read.contains(&(*index as u64 + 1)) && (adapter.forms().states_figures)(&line.text)
+    let is_read = |index: usize| read.contains(&(index as u64 + 1));
+    // Returns the number of lines that together state figures.
+    let stated = |first: usize| {
+        let mut text = String::new();
+        let broken = (first..lines.len()).take(MOST_BROKEN).take_while(|index| !is_read(*index));
+        broken.into_iter().position(|index| {
+            let line = if text.is_empty() { lines[index].text.trim_end() } else { lines[index].text.trim() };
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(line);
+            prefix::rests(&text).any(adapter.forms().states_figures)
+        })
     };
-    let mut unread = lines.iter().enumerate().filter(is_unread);
-    let (index, line) = unread.next()?;
-    let message = match unread.count() + 1 {
+    let mut unread: Vec<usize> = Vec::new();
+    let mut index = 0;
+    while index < lines.len() {
+        let is_written = !lines[index].text.trim().is_empty();
+        match stated(index).filter(|_| is_written) {
+            Some(more) => {
+                unread.push(index);
+                index += 1 + more;
+            }
+            None => index += 1,
+        }
+    }
+    let (index, line) = unread.first().map(|index| (*index, &lines[*index]))?;
+    let message = match unread.len() {
         1 => format!("a line that looks like figures of {} was not read", adapter.name()),
         count => format!("{count} lines that look like figures of {} were not read", adapter.name()),
     };

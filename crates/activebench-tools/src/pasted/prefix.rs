@@ -132,6 +132,16 @@ fn shape(prefix: &str) -> String {
     shape
 }
 
+/// Returns a line, and what is left of it without blanks, and without each prefix that it may have.
+pub(super) fn rests(line: &str) -> impl Iterator<Item = &str> {
+    fn shorter<'a>(line: &&'a str) -> Option<&'a str> {
+        let blanks = line.len() - line.trim_start().len();
+        let taken = if blanks > 0 { blanks } else { mark(line).or_else(|| host(line))?.len() };
+        Some(&line[taken..])
+    }
+    std::iter::successors(Some(line), shorter).take(2 * MOST_PREFIXES)
+}
+
 fn without_mark(text: &Text, prefix: &str, count: usize, written: usize) -> Text {
     without(text, (count, written), |line| mark(line).filter(|found| *found == prefix), false)
 }

@@ -15,6 +15,7 @@ use activebench_model::phase::{
 
 use super::config::Config;
 use crate::adapter::Plan;
+use crate::clocked::{clock, ended_ns};
 use crate::syncs::last_component;
 
 /// Files that are created before the transactions.
@@ -161,20 +162,12 @@ impl<'a> Found<'a> {
         let mut parts: Vec<Part> = self.passes.iter().filter_map(|pass| part(pass)).collect();
         let last = parts.last().cloned().ok_or("no data was moved")?;
         // Its clock runs from the first file to the last, whichever of them move data in this direction.
-        parts.push(Part {
-            fd: NO_DESCRIPTOR,
-            start_ns: self.whole.start_ns,
-            end: PartEnd::At(self.whole.end_ns),
-            ..last
-        });
+        parts.push(clock(&last, self.whole));
         phase.parts = parts;
         phase.window = Some(self.whole);
         Ok(())
     }
 }
-
-/// The descriptor of no call.
-const NO_DESCRIPTOR: i32 = -1;
 
 fn part(pass: &Pass) -> Option<Part> {
     let moved = |step: &&Step| matches!(step.kind, StepKind::Read | StepKind::Write);
@@ -195,9 +188,4 @@ fn part(pass: &Pass) -> Option<Part> {
 
 fn opened_ns(pass: &Pass) -> u64 {
     pass.open.map_or(u64::MAX, |open| open.start_ns)
-}
-
-fn ended_ns(pass: &Pass) -> u64 {
-    let steps = pass.steps.iter().map(|step| step.last_end_ns);
-    pass.close.map(|close| close.end_ns).into_iter().chain(steps).max().unwrap_or(0)
 }

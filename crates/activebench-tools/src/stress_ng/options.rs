@@ -1,5 +1,6 @@
 //! stress-ng's command line, as far as it is about the stressor `hdd`.
 
+use super::stressors::asked;
 use crate::getopt::Given;
 
 /// Letters of the options that take a value: `-d` (`--hdd`), `-t` (`--timeout`), and those of other stressors.
@@ -24,6 +25,8 @@ pub(super) struct Options {
     /// `--hdd-opts`.
     pub(super) modes: Vec<String>,
     pub(super) folder: Option<String>,
+    /// Names of other stressors of storage.
+    pub(super) others: Vec<&'static str>,
 }
 
 /// Modes of `--hdd-opts` that make each write durable.
@@ -41,6 +44,7 @@ impl Options {
             timeout_ns: value(&["--timeout", "-t"]).and_then(time_ns),
             modes: modes.map(str::to_owned).collect(),
             folder: value(&["--temp-path"]).map(str::to_owned),
+            others: asked(&given.options).into_iter().map(|other| other.name).collect(),
         }
     }
 

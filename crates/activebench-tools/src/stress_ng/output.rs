@@ -1,14 +1,15 @@
 //! stress-ng's metrics as claims. Everything is on standard error.
 //!
-//! A bogo operation of `hdd` is one read or one write. Its rate by CPU time is no figure of storage. `MB/sec` divides
-//! by the sum of the calls' own times, without syncs, and is the geometric mean of the instances: no claim is made of
-//! either.
+//! A bogo operation of `hdd` is one read or one write. The figures of other stressors of storage are claims that cannot
+//! be verified: see [`super::stressors`]. The rate by CPU time is no figure of storage. `MB/sec` divides by the sum of
+//! the calls' own times, without syncs, and is the geometric mean of the instances: no claim is made of either.
 
 use activebench_model::claim::{Metric, Parsed, Subject};
 use activebench_model::output::ToolOutput;
 
 use super::options::Options;
 use super::phases::HDD;
+use super::stressors;
 use super::texts::is_own;
 use crate::printed::{About, Claims, Line, Number, lines};
 
@@ -35,12 +36,18 @@ pub(super) fn parse(options: &Options, output: &ToolOutput, chosen: Option<Subje
             if name == HDD {
                 add(&mut claims, options, &numbers, &line, chosen, &mut parsed);
             } else {
-                let message = "only the figures of the stressor hdd are read: bogo operations of others are not calls";
-                parsed.notes.push(line.note(message));
+                match stressors::of_storage(name) {
+                    Some(other) => add_other(&mut claims, other.name, &numbers, &line, chosen, &mut parsed),
+                    None => {
+                        parsed.notes.push(line.note("the figures of stressors that do no I/O on files are not read"))
+                    }
+                }
             }
         } else if is_own(text) && text.contains(" MB/sec ") {
             let message = "MB/sec divides by the sum of the calls' own times, without syncs, and is not read";
             parsed.notes.push(line.note(message));
+        } else if is_own(text) && (text.ends_with(" instances)") || text.ends_with(" instance)")) {
+            parsed.notes.push(line.note("the miscellaneous metrics of a stressor are not read"));
         } else if text.contains("] unsuccessful run completed")
             || text.contains(" fail: [")
             || text.contains(" error: [")
@@ -63,7 +70,7 @@ fn add(
     chosen: Option<Subject>,
     parsed: &mut Parsed,
 ) {
-    if !claims.made.is_empty() {
+    if claims.made.iter().any(|claim| claim.phase == HDD) {
         parsed.notes.push(line.note("a further row of the stressor is not read"));
         return;
     }
@@ -74,6 +81,27 @@ fn add(
         let message = "the rate of several instances divides by the mean of their times, and is not read";
         parsed.notes.push(line.note(message));
     }
+    let done = claims.add(&about, Metric::OperationsDone, &numbers[0], (1.0, "bogo ops"), line);
+    claims.made[done].resolution = 0.0;
+}
+
+/// Adds the figures of a stressor that has no rule.
+fn add_other(
+    claims: &mut Claims,
+    name: &'static str,
+    numbers: &[Number],
+    line: &Line,
+    chosen: Option<Subject>,
+    parsed: &mut Parsed,
+) {
+    if claims.made.iter().any(|claim| claim.phase == name) {
+        parsed.notes.push(line.note("a further row of the stressor is not read"));
+        return;
+    }
+    let reason = "a figure of a stressor of storage without further words is taken for the storage".to_owned();
+    let subject = chosen.map_or((Subject::Device, reason), |subject| (subject, "--subject".to_owned()));
+    let about = About { phase: name, subject };
+    claims.add(&about, Metric::OperationRate, &numbers[4], (1.0, "bogo ops/s"), line);
     let done = claims.add(&about, Metric::OperationsDone, &numbers[0], (1.0, "bogo ops"), line);
     claims.made[done].resolution = 0.0;
 }

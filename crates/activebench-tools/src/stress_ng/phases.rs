@@ -8,7 +8,9 @@ use activebench_model::claim::Parsed;
 use activebench_model::phase::{Direction, Mechanism, Part, PartEnd, Pattern, Phase, Promise, Submission, Window};
 
 use super::options::Options;
+use super::stressors::of_storage;
 use crate::adapter::Plan;
+use crate::clocked::{end_ns, named_passes};
 use crate::syncs::last_component;
 
 /// The stressor, and the id of its phase.
@@ -18,10 +20,12 @@ const FILE: &str = "stress-ng-hdd-";
 
 /// Returns the plan of a command.
 pub(super) fn plan(options: &Options) -> Plan {
-    match options.instances {
-        Some(_) => Plan { phases: vec![phase(options)], notes: Vec::new() },
-        None => Plan { phases: Vec::new(), notes: vec!["only the figures of the stressor hdd are read".to_owned()] },
+    let mut plan = Plan::default();
+    plan.phases.extend(options.instances.map(|_| phase(options)));
+    if !options.others.is_empty() || plan.phases.is_empty() {
+        plan.notes.push("only the figures of the stressor hdd can be verified".to_owned());
     }
+    plan
 }
 
 fn phase(options: &Options) -> Phase {
@@ -50,15 +54,29 @@ fn phase(options: &Options) -> Phase {
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
-    if options.instances.is_none() || parsed.claims.is_empty() {
-        return Vec::new();
+    let mut phases: Vec<Phase> = Vec::new();
+    for claim in &parsed.claims {
+        if phases.iter().any(|phase| phase.id == claim.phase) {
+            continue;
+        }
+        match of_storage(&claim.phase) {
+            Some(other) => phases.push(Phase {
+                clock: "life of the stressor".to_owned(),
+                incomplete: Some(other.why.to_owned()),
+                ..Phase::planned(other.name, other.name, Direction::Mixed)
+            }),
+            None if options.instances.is_some() => phases.push(found(options, activity)),
+            None => {}
+        }
     }
+    phases
+}
+
+/// Returns the phase of the stressor `hdd` with its parts.
+fn found(options: &Options, activity: &Activity) -> Phase {
     let mut phase = phase(options);
-    phase.parts = passes(activity).filter_map(part).collect();
-    let end_ns = |part: &Part| match part.end {
-        PartEnd::At(end_ns) => end_ns,
-        PartEnd::AfterBytes(_) => part.last_data_ns,
-    };
+    phase.parts =
+        named_passes(activity, |name| last_component(name).starts_with(FILE)).into_iter().filter_map(part).collect();
     let start_ns = phase.parts.iter().map(|part| part.start_ns).min();
     let end_ns = phase.parts.iter().map(end_ns).max();
     phase.window = start_ns.zip(end_ns).map(|(start_ns, end_ns)| Window { start_ns, end_ns });
@@ -67,19 +85,7 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
             if activity.passes.is_empty() { "no calls were observed" } else { "no file of the stressor was observed" };
         phase.incomplete = Some(why.to_owned());
     }
-    vec![phase]
-}
-
-fn passes(activity: &Activity) -> impl Iterator<Item = &Pass> {
-    let is_own_name = |name: &String| last_component(name).starts_with(FILE);
-    let is_own = move |pass: &&Pass| match &pass.name {
-        Some(name) => is_own_name(name),
-        None => {
-            let mut files = activity.files.iter().filter(|file| file.id == pass.file);
-            files.any(|file| file.names.iter().any(is_own_name))
-        }
-    };
-    activity.passes.iter().filter(is_own)
+    phase
 }
 
 /// Returns the part of a file, from the first call that moved data to the close; `None` where none did.

@@ -21,6 +21,8 @@ const TOOLS: &[(&str, &str, usize)] = &[
     ("f3write", "f3write fs", 1),
     ("f3read", "f3read fs", 1),
     ("postmark", "postmark x.pm", 5),
+    ("dbench", "dbench -t 3 -s 2", 1),
+    ("db_bench", "db_bench --benchmarks=fillseq,readrandom,fillsync,fillseq", 2),
     ("hdparm", "hdparm -tT /dev/sda /dev/sdb", 4),
 ];
 
