@@ -109,7 +109,7 @@ fn parts(
         let is_inside = |step: &&&Step| step.start_ns < span.end_ns && step.last_end_ns > span.start_ns;
         let inside: Vec<&Step> = steps.iter().filter(is_inside).copied().collect();
         if inside.iter().any(|step| step.start_ns < span.start_ns || step.last_end_ns > span.end_ns) {
-            return Err("its writes cannot be told from those of the benchmark beside it".to_owned());
+            return Err("its writes cannot be distinguished from those of the benchmark beside it".to_owned());
         }
         let is_write = |step: &&Step| step.kind == StepKind::Write && step.bytes > 0;
         let Some(first) = inside.iter().copied().find(is_write) else { continue };
