@@ -54,6 +54,9 @@ pub(crate) struct Options {
     /// the same question
     #[arg(long, conflicts_with_all = ["honest", "lies", "again"])]
     advice: bool,
+    /// Observe by a tracer, as for a user without rights; of the page only the section on that is written anew
+    #[arg(long, conflicts_with_all = ["honest", "lies", "again", "advice"])]
+    trace: bool,
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
@@ -75,6 +78,8 @@ pub(crate) struct Options {
 const DRAWN: &str = "Drawn runs";
 /// Title of the section on advised commands.
 const ADVISED: &str = "Advised commands";
+/// Title of the section on runs that a tracer observed.
+const WITHOUT_RIGHTS: &str = "Without rights";
 
 impl Options {
     /// Returns the command for the page.
@@ -130,7 +135,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         command.arg(option).arg(number.to_string());
     }
     command.arg("--seed").arg(options.seed.to_string());
-    for (option, is_asked) in [("--again", options.again), ("--busy", options.busy), ("--advice", options.advice)] {
+    for (option, is_asked) in
+        [("--again", options.again), ("--busy", options.busy), ("--advice", options.advice), ("--trace", options.trace)]
+    {
         command.args(is_asked.then_some(option));
     }
     if let Some(case) = &options.case {
@@ -168,8 +175,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
                 page::with_section(&present, options.section(), &section)
             }
             (false, true) => page::with_section(&present, ADVISED, &page::advised(&outcomes, &provenance)),
+            (false, false) if options.trace => {
+                page::with_section(&present, WITHOUT_RIGHTS, &page::without_rights(&outcomes, &provenance))
+            }
             (false, false) => {
-                let kept = page::sections(&present, ADVISED) + &page::sections(&present, DRAWN);
+                let kept = [WITHOUT_RIGHTS, ADVISED, DRAWN].map(|title| page::sections(&present, title)).concat();
                 page::render(&outcomes, &provenance) + &kept
             }
         };

@@ -69,6 +69,7 @@ fn gather(roots: &Roots, path: &Path) -> Result<System, Failure> {
         has_call_table: activebench_probe::has_call_table(),
         types: KernelTypes::read(&roots.sys.join("kernel/btf/vmlinux")),
         attached: attach().map_err(|error| error.to_string()),
+        tracing_refused: activebench_probe::tracing_refused(),
         other_tracers,
         target,
         storage_unread,

@@ -11,7 +11,7 @@ use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileKind, Op};
 use activebench_model::ceiling::Ceilings;
 use activebench_model::command::CommandLine;
-use activebench_model::coverage::OtherTracer;
+use activebench_model::coverage::{Backend, OtherTracer};
 use activebench_model::host::Host;
 use activebench_model::log::Totals;
 use activebench_model::preparation::Preparation;
@@ -51,6 +51,18 @@ const MEMORY_SHARE: u64 = 8;
 /// Bytes that the log may take if the size of the memory is not known.
 const LEAST_MEMORY: u64 = 256 << 20;
 
+/// Who observes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// Kernel programs, or a tracer where the kernel permits none.
+    Automatic,
+    /// Kernel programs.
+    #[default]
+    Bpf,
+    /// A tracer.
+    Trace,
+}
+
 /// How runs are observed, and what is shown meanwhile.
 #[derive(Clone, Debug)]
 pub struct Observing {
@@ -64,6 +76,8 @@ pub struct Observing {
     pub program: Option<PathBuf>,
     /// `true` to let set-user-ID programs give the benchmark more rights.
     pub allow_new_privileges: bool,
+    /// Who observes.
+    pub backend: BackendChoice,
     /// True to time every call from its entry to its exit.
     pub time_every_call: bool,
     /// True to use the slow path that finds the thread of every call, for measurements of its cost.
@@ -96,6 +110,7 @@ impl Default for Observing {
             confinement: None,
             program: None,
             allow_new_privileges: false,
+            backend: BackendChoice::default(),
             time_every_call: false,
             look_every_caller_up: false,
             sample_hz: ProbeOptions::SAMPLE_HZ,
@@ -218,6 +233,9 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             .check()
             .map_err(|why| Failure::new(ExitCode::Usage, anyhow!("{}: nothing was run", terminal(&why))))?;
     }
+    if observing.backend == BackendChoice::Trace {
+        may_be_traced(observing)?;
+    }
     let identity = identity(observing.user.as_deref())?.filter(|identity| identity.uid != getuid().as_raw());
     let adapter = activebench_tools::adapter_for_program(command.program());
     let added = adapter.map(|adapter| adapter.added_arguments(command)).unwrap_or_default();
@@ -239,7 +257,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
         );
     }
     let mut survey = Survey::of(&Roots::default(), Process::Own);
-    let options = RunOptions {
+    let mut options = RunOptions {
         // By its name, the benchmark's user may not reach it.
         own_executable: PathBuf::from("/proc/self/exe"),
         argv: argv.iter().cloned().chain(added.iter().map(OsString::from)).collect(),
@@ -259,7 +277,16 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
     // Listed before our programs are attached, which would otherwise be among them.
     let other_tracers = recorder.observer.other_tracers();
     let Recorder { observer, signals, runtime } = recorder;
-    let outcome = runtime.block_on(activebench_runner::run(&options, observer, signals, &mut terminal));
+    let mut outcome = runtime.block_on(activebench_runner::run(&options, observer, signals, &mut terminal));
+    if observing.backend == BackendChoice::Automatic
+        && let Err(RunError::Probe(ProbeError::NotPermitted(why))) = &outcome
+    {
+        // Nothing has started yet.
+        say!("{}", without_rights(why));
+        options.probe.backend = Backend::Ptrace;
+        may_be_traced(observing)?;
+        outcome = runtime.block_on(activebench_runner::run(&options, observer, signals, &mut terminal));
+    }
     terminal.finish();
     let mut outcome = match outcome {
         Ok(outcome) => outcome,
@@ -462,6 +489,25 @@ pub fn keep_watch(watch: WatchToRecord<'_>, recorder: &mut Recorder) -> Result<K
     Ok(Kept { directory: directory.to_owned(), reader, manifest, timelines, interrupted: false, quiet })
 }
 
+/// Returns what is said where a tracer observes because the kernel permits no kernel programs.
+fn without_rights(why: &str) -> String {
+    format!(
+        "observing without rights (backend trace): the kernel permits no kernel programs ({why}); what only they see is \
+         missing, and figures that need it are undecided (hint: run as root, or grant CAP_BPF and CAP_PERFMON)"
+    )
+}
+
+/// Refuses what a traced run cannot do.
+fn may_be_traced(observing: &Observing) -> Result<(), Failure> {
+    match observing.allow_new_privileges && !getuid().is_root() {
+        true => Err(Failure::new(
+            ExitCode::Usage,
+            anyhow!("--allow-new-privileges: a traced benchmark cannot gain rights (hint: observe as root)"),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Returns how processes are observed.
 fn probe_options(observing: &Observing, shown: Shown, survey: &mut Survey, directory: &Path) -> ProbeOptions {
     ProbeOptions {
@@ -474,6 +520,10 @@ fn probe_options(observing: &Observing, shown: Shown, survey: &mut Survey, direc
         salvage: salvage_of(directory),
         overlays: survey.overlays(),
         log: log_options(observing.events_limit_bytes, survey, directory),
+        backend: match observing.backend {
+            BackendChoice::Trace => Backend::Ptrace,
+            BackendChoice::Automatic | BackendChoice::Bpf => Backend::Bpf,
+        },
         watches: false,
     }
 }

@@ -55,12 +55,14 @@ mod tally;
 mod task_rates;
 mod thread_time;
 mod timeline;
+mod traced;
 mod watched;
 mod windows;
 
 use std::collections::BTreeMap;
 
 use activebench_model::call::{Call, FileId};
+use activebench_model::coverage::{Backend, Coverage};
 use activebench_model::event::RecordClass;
 use activebench_model::fact::Facts;
 use activebench_model::hook::Hook;
@@ -87,6 +89,8 @@ pub(crate) use watched::blind_mappings;
 /// Gaps of the observation, for each tier of the observation.
 struct Gaps {
     calls: Gap,
+    /// Bytes that calls read from storage.
+    storage_reads: Gap,
     /// CPU time needs the scheduler besides the calls.
     cpu: Gap,
     tasks: Gap,
@@ -97,18 +101,19 @@ struct Gaps {
 
 impl Gaps {
     fn of(manifest: &Manifest) -> Self {
-        Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class))
+        Self::with(&manifest.coverage, |hook, class| Gap::of(&manifest.coverage, hook, class))
     }
 
     /// Returns the gaps of figures that need the log up to a time.
     fn of_log(manifest: &Manifest, until_ns: u64) -> Self {
         let cut = |class| Gap::of_log(&manifest.coverage, manifest.clocks.started_ns, class, until_ns);
-        Self::with(|hook, class| Gap::of(&manifest.coverage, hook, class).and(&cut(class)))
+        Self::with(&manifest.coverage, |hook, class| Gap::of(&manifest.coverage, hook, class).and(&cut(class)))
     }
 
-    fn with(gap: impl Fn(Hook, RecordClass) -> Gap) -> Self {
+    fn with(coverage: &Coverage, gap: impl Fn(Hook, RecordClass) -> Gap) -> Self {
         let calls = gap(Hook::SysExit, RecordClass::Calls);
         Self {
+            storage_reads: calls.clone().and(&Gap::of_storage_reads(coverage)),
             cpu: calls.clone().and(&gap(Hook::Switch, RecordClass::Calls)),
             tasks: gap(Hook::NewTask, RecordClass::Tasks).and(&gap(Hook::ProcessExit, RecordClass::Tasks)),
             cache: gap(Hook::AddToPageCache, RecordClass::PageCache),
@@ -228,6 +233,9 @@ pub fn resolve_phases(
     payload::add(source, manifest, &mut parts, &mut phases)?;
     host_counters::add(manifest, activity, &mut phases);
     let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    if manifest.coverage.backend == Backend::Ptrace {
+        traced::name_sources(&mut phases, &mut of_run);
+    }
     if let Some(watch) = &manifest.watch {
         watched::limit(watch, &mut phases, &mut of_run);
     }

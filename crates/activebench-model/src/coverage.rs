@@ -58,6 +58,59 @@ pub struct Coverage {
     /// from an activebench that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_object_sha256: Option<String>,
+    /// What a tracer read beside the calls; `None` in runs that none followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<Traced>,
+}
+
+/// What a tracer ([`Backend::Ptrace`]) read beside the calls, and its cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// Stops of the tool at calls: two for most calls.
+    pub stops: u64,
+    /// Reads of files of which it is not known how many bytes came from storage: the thread's `/proc/PID/task/TID/io`
+    /// could not be read.
+    pub storage_unread_calls: u64,
+    /// What the tree read from storage in other ways than by the calls that are followed: by touching mapped files and
+    /// programs, or by asking for data ahead. `None` if the account of a thread could not be read at its end.
+    pub storage_reads_elsewhere: Option<Vec<ReadElsewhere>>,
+    /// Accounts of processes that ended and whose `/proc/PID/io` could be read, of those that moved the most: at most
+    /// 64.
+    pub processes: Vec<ProcessAccount>,
+}
+
+/// Bytes that a thread, or several, read from storage between two readings of their accounts, and by no call that is
+/// followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadElsewhere {
+    /// Time of the earlier reading.
+    pub from_ns: u64,
+    /// Time of the later one.
+    pub to_ns: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The I/O of one process without its children, by its calls and by `/proc/PID/io`. The first process of the tree is counted from its first
+/// execution on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessAccount {
+    /// The process.
+    pub pid: u32,
+    /// Bytes that its synchronous calls read, of files of any kind.
+    pub called_read_bytes: u64,
+    /// Bytes that they wrote.
+    pub called_write_bytes: u64,
+    /// `rchar`: the same as the kernel counted it.
+    pub rchar: u64,
+    /// `wchar`.
+    pub wchar: u64,
+    /// `read_bytes`: what came from storage.
+    pub storage_read_bytes: u64,
+    /// `write_bytes`: what was made dirty in the page cache, or written past it.
+    pub storage_write_bytes: u64,
+    /// `cancelled_write_bytes`: the part of that which was truncated before it was written.
+    pub cancelled_write_bytes: u64,
 }
 
 /// The observer of a run.

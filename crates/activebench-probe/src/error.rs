@@ -57,6 +57,17 @@ pub enum ProbeError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The first task could not be traced.
+    #[error(
+        "cannot trace process {pid}: {source} (hint: `sysctl kernel.yama.ptrace_scope` has to be 0 or 1, and a container's \
+         seccomp profile has to allow ptrace)"
+    )]
+    NotTraced {
+        /// The child.
+        pid: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// A process may not be watched.
     #[error("{0}")]
     NotWatched(String),

@@ -21,24 +21,34 @@ struct Folder {
 
 /// The folders of executions: of the first ones, of processes that still lived, and of names in UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Folders(Vec<Folder>);
+pub struct Folders {
+    folders: Vec<Folder>,
+    /// The processes have the numbers of our own PID namespace.
+    #[serde(skip)]
+    ids_are_ours: bool,
+}
 
 impl Folders {
     /// Returns the folder in which a process executed a program at a time; `None` where it is not known.
     pub fn of(&self, tgid: u32, at_ns: u64) -> Option<&str> {
-        let folder = self.0.iter().find(|folder| folder.tgid == tgid && folder.at_ns == at_ns)?;
+        let folder = self.folders.iter().find(|folder| folder.tgid == tgid && folder.at_ns == at_ns)?;
         Some(&folder.path)
+    }
+
+    /// Says that the processes have the numbers of our own PID namespace.
+    pub(crate) fn ids_are_ours(&mut self) {
+        self.ids_are_ours = true;
     }
 
     /// Reads the folder of a process that has just executed a program.
     pub(crate) fn read(&mut self, tgid: u32, at_ns: u64) {
         // In another PID namespace than the kernel's records, another process has this number.
-        if self.0.len() == MOST || !has_kernel_ids() {
+        if self.folders.len() == MOST || !(self.ids_are_ours || has_kernel_ids()) {
             return;
         }
         let path =
             read_link(format!("/proc/{tgid}/cwd")).ok().and_then(|path| path.into_os_string().into_string().ok());
-        self.0.extend(path.map(|path| Folder { tgid, at_ns, path }));
+        self.folders.extend(path.map(|path| Folder { tgid, at_ns, path }));
     }
 }
 

@@ -83,6 +83,8 @@ pub struct ProbeOptions {
     pub salvage: Option<Salvage>,
     /// Count what [`LiveFigures::details`] holds, which takes the observer CPU time for each call.
     pub live_details: bool,
+    /// The observer: [`Backend::Bpf`] or [`Backend::Ptrace`].
+    pub backend: Backend,
     /// Watch processes that run already: [`Observing::join`](crate::Observing::join) instead of `follow`. None of them is
     /// ended if the recorder is killed.
     pub watches: bool,
@@ -116,6 +118,7 @@ impl Default for ProbeOptions {
             payload: Payload::default(),
             salvage: None,
             live_details: false,
+            backend: Backend::Bpf,
             watches: false,
         }
     }
@@ -552,6 +555,7 @@ impl Probe {
             records_stops: true,
             program_times,
             kernel_object_sha256: Some(self.object_sha256),
+            traced: None,
         };
         let samples = store.received(KernelClass::Samples);
         let stacks = symbols::resolve(&mut store.stacks, samples);
@@ -737,7 +741,7 @@ fn give_back() {
 }
 
 /// Returns `CLOCK_MONOTONIC` in nanoseconds.
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

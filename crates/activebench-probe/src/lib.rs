@@ -6,6 +6,7 @@
 
 mod bpf_call;
 mod calibration;
+mod call_filter;
 mod chunk_storage;
 mod empty_programs;
 mod error;
@@ -41,7 +42,9 @@ mod store;
 mod symbols;
 mod tool_storage;
 mod totals;
+mod tracer;
 
+pub use call_filter::{CallFilter, permit_tracer, tracing_refused};
 pub use chunk_storage::{LogOptions, Spool};
 pub use empty_programs::{Floor, FloorHooks, tracing_programs};
 pub use error::ProbeError;

@@ -59,8 +59,15 @@ pub(crate) enum Request {
 pub(crate) enum Answer {
     /// It is done.
     Done,
+    /// The observation has begun.
+    Attached {
+        /// The observer, as the benchmark has to know it to be traced.
+        observer: u32,
+    },
     /// It failed.
     Failed(String),
+    /// The kernel permits no kernel programs, with the reason.
+    NotPermitted(String),
     /// A process may not be watched, with the reason.
     Refused(String),
     /// The tracing programs of others.

@@ -80,8 +80,10 @@ impl Observer {
     pub fn attach(&mut self, options: ProbeOptions) -> Result<Observing<'_>, ProbeError> {
         let spool = options.log.spool.as_ref().ok().and_then(|spool| spool.file.clone());
         let beside: Vec<BorrowedFd<'_>> = spool.iter().map(|file| file.as_fd()).collect();
-        self.done(&Request::Attach(Box::new(options)), &beside)?;
-        Ok(Observing { observer: self, cpu_at_start_ns: 0 })
+        match self.ask(&Request::Attach(Box::new(options)), &beside)?.0 {
+            Answer::Attached { observer: pid } => Ok(Observing { observer: self, pid, cpu_at_start_ns: 0 }),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Says that the record of the last observation is kept: nobody has to complete it if this process is killed.
@@ -104,6 +106,7 @@ impl Observer {
         match receive(self.socket.as_fd()).map_err(failed("understand the observer"))? {
             Some((Answer::Failed(why), _)) => Err(ProbeError::Observer(why)),
             Some((Answer::Refused(why), _)) => Err(ProbeError::NotWatched(why)),
+            Some((Answer::NotPermitted(why), _)) => Err(ProbeError::NotPermitted(why)),
             Some(answered) => Ok(answered),
             None => Err(ProbeError::Observer("the observer ended".to_owned())),
         }
@@ -118,10 +121,16 @@ fn unexpected(answer: &Answer) -> ProbeError {
 #[derive(Debug)]
 pub struct Observing<'a> {
     observer: &'a mut Observer,
+    pid: u32,
     cpu_at_start_ns: u64,
 }
 
 impl Observing<'_> {
+    /// Returns the privileged process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Follows a process from here on, and all its descendants. It must be blocked in a system call, so that its
     /// clock starts in the right mode. `pidfd` identifies the process for the kernel, `pid` is for messages.
     ///

@@ -1,6 +1,6 @@
 //! A process that ran before it was watched, as `/proc` shows it: its threads, and the files that it has open or mapped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,8 @@ impl Stat {
 pub(crate) struct Mounts {
     by_id: HashMap<u64, DeviceNumber>,
     types: HashMap<DeviceNumber, String>,
+    /// Those on which each write is synchronous (`-o sync`).
+    synchronous: HashSet<u64>,
 }
 
 impl Mounts {
@@ -80,9 +82,24 @@ impl Mounts {
             let device = fields.nth(1).and_then(|device| device_of(device, 10));
             let (Some(id), Some(device)) = (id, device) else { continue };
             mounts.by_id.insert(id, device);
-            mounts.types.insert(device, after.split(' ').next().unwrap_or_default().to_owned());
+            let mut of_file_system = after.split(' ');
+            mounts.types.insert(device, of_file_system.next().unwrap_or_default().to_owned());
+            let mut options = of_file_system.nth(1).unwrap_or_default().split(',');
+            if options.any(|option| option == "sync") {
+                mounts.synchronous.insert(id);
+            }
         }
         mounts
+    }
+
+    /// Returns the device of a mount's file system; `None` for a mount that is not listed.
+    pub(crate) fn device(&self, mount: u64) -> Option<DeviceNumber> {
+        self.by_id.get(&mount).copied()
+    }
+
+    /// Returns `true` if each write to the file system of a mount is synchronous.
+    pub(crate) fn is_synchronous(&self, mount: u64) -> bool {
+        self.synchronous.contains(&mount)
     }
 
     /// Returns `true` if files on this device are on a mounted file system that is not memory.

@@ -14,6 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use activebench_model::coverage::Backend;
 use activebench_model::event::TaskEventKind;
 use activebench_model::source::EventSource;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -26,10 +27,12 @@ use rustix::process::{
 
 use crate::error::ProbeError;
 use crate::kernel::{Gain, Probe, ProbeOptions, Salvage};
+use crate::live::LiveFigures;
 use crate::message::{Answer, Request, receive, send};
 use crate::observation::{Handover, Observation, has_kernel_ids};
 use crate::other_tracers::other_tracers;
 use crate::running::Proc;
+use crate::tracer::Tracer;
 
 /// The hidden subcommand of our executable.
 pub const SUBCOMMAND: &str = "__observe";
@@ -48,7 +51,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
     raise_descriptor_limit();
     let mut service = Service {
         asks: asks.pid.as_raw_nonzero().get().cast_unsigned(),
-        probe: None,
+        observation: None,
         followed: None,
         watches: false,
         salvage: None,
@@ -90,10 +93,34 @@ fn enough_descriptors() -> Result<(), ProbeError> {
     }
 }
 
+/// An observation in progress.
+enum Running {
+    /// By kernel programs.
+    Probed(Box<Probe>),
+    /// By a tracer.
+    Traced(Box<Tracer>),
+}
+
+impl Running {
+    fn live(&self) -> LiveFigures {
+        match self {
+            Running::Probed(probe) => probe.live(),
+            Running::Traced(tracer) => tracer.live(),
+        }
+    }
+
+    fn finish(self, run_ns: u64) -> Result<Observation, ProbeError> {
+        match self {
+            Running::Probed(probe) => probe.finish(run_ns),
+            Running::Traced(tracer) => tracer.finish(run_ns),
+        }
+    }
+}
+
 struct Service {
     /// The process on the other side.
     asks: u32,
-    probe: Option<Probe>,
+    observation: Option<Running>,
     /// First process of the tree that is followed.
     followed: Option<u32>,
     /// The processes were not started for us, and are not ended with us.
@@ -117,6 +144,7 @@ impl Service {
                     send(socket, &Answer::Observation { index: *index }, &beside)?;
                 }
                 Err(ProbeError::NotWatched(why)) => send(socket, &Answer::Refused(why), &[])?,
+                Err(ProbeError::NotPermitted(why)) => send(socket, &Answer::NotPermitted(why), &[])?,
                 Err(error) => send(socket, &Answer::Failed(error.to_string()), &[])?,
             }
         }
@@ -132,24 +160,37 @@ impl Service {
                 Err(error) => Answer::Failed(error.to_string()),
             },
             Request::Attach(options) => {
-                enough_descriptors()?;
                 (self.handed_over, self.salvage) = (None, options.salvage.clone());
                 self.watches = options.watches;
                 let gain = if options.watches && !asks_root(self.asks) { Gain::Leaves } else { Gain::Stays };
-                self.probe = Some(Probe::attach_for(with_spool(*options, beside), gain)?);
-                Answer::Done
+                let options = with_spool(*options, beside);
+                self.observation = Some(match options.backend {
+                    Backend::Ptrace => Running::Traced(Box::new(Tracer::new(options)?)),
+                    Backend::Bpf | Backend::None => {
+                        enough_descriptors()?;
+                        Running::Probed(Box::new(Probe::attach_for(options, gain)?))
+                    }
+                });
+                Answer::Attached { observer: std::process::id() }
             }
             Request::Follow { pid, parent, now_ns } => {
-                let probe = self.probe.as_mut().ok_or_else(none)?;
+                let observation = self.observation.as_mut().ok_or_else(none)?;
                 let pidfd = beside.first().ok_or_else(|| ProbeError::Observer("no process was named".to_owned()))?;
                 permit(self.asks, pidfd.as_fd())?;
-                probe.follow(pidfd.as_fd(), pid, parent, now_ns)?;
+                match observation {
+                    Running::Probed(probe) => probe.follow(pidfd.as_fd(), pid, parent, now_ns)?,
+                    // The number is that of the process only if both are.
+                    Running::Traced(_) if pid_of(pidfd.as_fd()) != Some(pid) => {
+                        return Err(ProbeError::Observer(format!("process {pid} is another one")));
+                    }
+                    Running::Traced(tracer) => tracer.follow(pid, parent, now_ns)?,
+                }
                 self.followed = Some(pid);
                 self.user = user_of(self.asks);
                 Answer::Done
             }
             Request::Join { pid } => {
-                let probe = self.probe.as_mut().ok_or_else(none)?;
+                let Some(Running::Probed(probe)) = &mut self.observation else { return Err(none()) };
                 let pidfd = beside.first().ok_or_else(|| ProbeError::Observer("no process was named".to_owned()))?;
                 if !self.watches {
                     return Err(ProbeError::Observer("nothing is watched".to_owned()));
@@ -171,10 +212,10 @@ impl Service {
                 self.handed_over = None;
                 Answer::Done
             }
-            Request::Live => Answer::Live(self.probe.as_ref().ok_or_else(none)?.live()),
+            Request::Live => Answer::Live(self.observation.as_ref().ok_or_else(none)?.live()),
             Request::Finish { run_ns } => {
                 self.followed = None;
-                let observation = self.probe.take().ok_or_else(none)?.finish(run_ns)?;
+                let observation = self.observation.take().ok_or_else(none)?.finish(run_ns)?;
                 let kept = |error| ProbeError::Observer(format!("its records cannot be handed over: {error}"));
                 return observation.handed_over().map(Reply::Observation).map_err(kept);
             }
@@ -185,13 +226,13 @@ impl Service {
     fn end_the_benchmark(&mut self) {
         if self.watches {
             // They were there before us, and go on.
-            self.handed_over = match self.probe.take() {
-                Some(probe) => probe.finish(0).ok().and_then(|observation| observation.handed_over().ok()),
+            self.handed_over = match self.observation.take() {
+                Some(observation) => observation.finish(0).ok().and_then(|observation| observation.handed_over().ok()),
                 None => self.handed_over.take(),
             };
-        } else if let (Some(probe), Some(first)) = (self.probe.take(), self.followed.take()) {
+        } else if let (Some(observation), Some(first)) = (self.observation.take(), self.followed.take()) {
             kill_group(first);
-            let Ok(observation) = probe.finish(0) else { return };
+            let Ok(observation) = observation.finish(0) else { return };
             kill_survivors(&observation);
             self.handed_over = observation.handed_over().ok();
         }

@@ -28,8 +28,8 @@ pub(crate) struct Suspended {
     control: tokio::net::UnixStream,
 }
 
-/// Starts the stub and waits until it reports that it is ready.
-pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
+/// Starts the stub and waits until it reports that it is ready. `tracer` is the process that will trace it.
+pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::Result<Suspended> {
     let (ours, theirs) = UnixStream::pair()?;
     // The stub inherits its end, and closes it by executing the tool.
     set_inherited(theirs.as_fd())?;
@@ -42,6 +42,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions) -> io::Result<Suspended> {
         confinement: options.confinement.clone(),
         program: options.program.clone(),
         parent: std::process::id(),
+        tracer,
     };
     command.args(stub::arguments(theirs.as_raw_fd(), &orders, &options.argv)?);
     let (own_stdout, own_stderr) = (io::stdout(), io::stderr());

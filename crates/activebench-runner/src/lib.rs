@@ -21,6 +21,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use activebench_host::{HostWatch, IoLimits, Process, Roots, StealWatch};
+use activebench_model::coverage::Backend;
 use activebench_model::event::StealEvent;
 use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks, StopReason};
@@ -143,7 +144,8 @@ pub async fn run(
     let mut probe = observer.attach(options.probe.clone())?;
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
-    let mut child = child::spawn_suspended(options).map_err(system("start the suspended child"))?;
+    let tracer = (options.probe.backend == Backend::Ptrace).then(|| probe.pid());
+    let mut child = child::spawn_suspended(options, tracer).map_err(system("start the suspended child"))?;
     let mut end = ChildEnd { pid: Some(child.pid()), ..ChildEnd::default() };
     probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
     let mut limits = limits::Watch::default();

@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
+use activebench_probe::{CallFilter, permit_tracer};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::set_no_new_privs;
@@ -36,6 +37,8 @@ pub(crate) struct Orders {
     pub(crate) program: Option<PathBuf>,
     /// Our process, with which the tool ends.
     pub(crate) parent: u32,
+    /// The process that traces it: the calls that this one decodes stop from the tool's execution on.
+    pub(crate) tracer: Option<u32>,
 }
 
 /// Returns the arguments with which the stub is started.
@@ -51,6 +54,9 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let Some((control, orders, argv)) = understand(arguments) else { return 70 };
     // SAFETY: the descriptor was inherited for us alone, as our argument states.
     let mut control = unsafe { UnixStream::from_raw_fd(control) };
+    if let Some(tracer) = orders.tracer {
+        permit_tracer(tracer);
+    }
     let error = match wait_for_release(&mut control) {
         Ok(true) => become_tool(&control, &orders, &argv),
         // The parent has ended, so there is nobody to run the tool for.
@@ -109,7 +115,15 @@ fn become_tool(control: &UnixStream, orders: &Orders, argv: &[OsString]) -> io::
     if let Some(Identity { name, home, .. }) = &identity {
         command.env("HOME", home).env("USER", name).env("LOGNAME", name);
     }
-    command.args(rest).exec()
+    command.args(rest);
+    if orders.tracer.is_some() {
+        // Last: from here on the calls that are decoded stop.
+        let filter = CallFilter::of_decoded_calls().ok_or_else(|| io::Error::from(Errno::NOSYS));
+        if let Err(error) = filter.and_then(|filter| filter.take()) {
+            return error;
+        }
+    }
+    command.exec()
 }
 
 fn limit_rights(identity: Option<&Identity>, orders: &Orders) -> io::Result<()> {

@@ -268,7 +268,7 @@ mod tests {
     fn what_is_wrong_in_a_file_is_named() {
         for (text, parts) in [
             ("profil = \"default\"", &["activebench.toml", "unknown key `profil`", "did you mean `profile`?"][..]),
-            ("zzz = 1", &["the keys are color, fail-on, format"]),
+            ("zzz = 1", &["the keys are backend, color, fail-on, format"]),
             ("profile = 1", &["`profile` is neither a text nor a list of texts"]),
             ("profile = [\"default\", \"strict\"]", &["takes one value"]),
             ("profile = \"best\"", &["`profile`", "best", "possible values"]),

@@ -94,6 +94,29 @@ pub(crate) fn advised(outcomes: &Outcomes, provenance: &str) -> String {
     section
 }
 
+/// Renders the corpus as a tracer observed it as a section of the page.
+pub(crate) fn without_rights(outcomes: &Outcomes, provenance: &str) -> String {
+    let mut section = format!(
+        "The same runs, observed by a tracer (`--backend trace`), which needs no rights: it sees calls, files, processes and \
+         what storage gave to reads, and no device, page cache or processor time. What it does not find it leaves \
+         undecided; the right that settles it is CAP_BPF with CAP_PERFMON.\n\n{}.\n\n\
+         `cargo xtask truth --trace`. Provenance: {provenance}.\n\n| lie that is not found | outcome |\n| --- | --- |\n",
+        table::sum(outcomes)
+    );
+    let is_open = |case: &&Case| case.kind == Kind::Lie && case.outcome != Outcome::Hit || case.failed;
+    for case in outcomes.cases.iter().filter(is_open) {
+        let outcome = match case.outcome {
+            Outcome::Undecided => "undecided".to_owned(),
+            Outcome::NotRun => "not run".to_owned(),
+            Outcome::Miss => format!("**missed**: {}", cell(&case.why)),
+            Outcome::Accused => format!("**accused**: {}", cell(&case.why)),
+            _ => cell(&case.why),
+        };
+        section.push_str(&format!("| {} `{}` | {outcome} |\n", case.code, case.name));
+    }
+    section
+}
+
 /// Returns the page with this text in this section; a new section is appended.
 pub(crate) fn with_section(page: &str, title: &str, text: &str) -> String {
     let heading = format!("\n## {title}\n");
@@ -150,6 +173,15 @@ mod tests {
         let again = with_section(&more, "Drawn runs", "three\n");
         assert_eq!(again, "# A\n\n## B\n\nb\n\n## Drawn runs\n\nthree\n\n## Drawn runs, busy\n\ntwo\n");
         assert_eq!(sections(&again, "Drawn runs"), again.strip_prefix(page).expect("they are behind it"));
+    }
+
+    #[test]
+    fn what_a_tracer_does_not_find_is_listed() {
+        let outcomes =
+            outcomes(&[("AB101", "lie", "hit"), ("AB102", "lie", "undecided"), ("AB103", "honest", "silent")]);
+        let section = without_rights(&outcomes, "a machine");
+        assert!(section.contains("| AB102 `lie-a` | undecided |"), "{section}");
+        assert!(!section.contains("AB101 `") && !section.contains("honest-a"), "{section}");
     }
 
     #[test]

@@ -181,9 +181,11 @@ impl<'a> Case<'a> {
             Observed::Clean(why) => Ok(by_both.silent(why)),
             Observed::Found(finding) => Ok(*finding),
             Observed::Open => inferred(&by_both),
-            Observed::Lost(why) => match inferred(&by_both)? {
-                finding if finding.outcome == Outcome::Fires => Err(Halt::undecided(why)),
-                finding => Ok(finding),
+            // Circumstances neither accuse where the observation was lost, nor answer that the question does not arise.
+            Observed::Lost(why) => match inferred(&by_both) {
+                Ok(finding) if finding.outcome == Outcome::Fires => Err(Halt::undecided(why)),
+                Err(Halt::NotApplicable(_)) => Err(Halt::undecided(why)),
+                answer => answer,
             },
         }
     }

@@ -33,6 +33,7 @@ use activebench_model::units::Quantity;
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::evidence::device_layers::{from_lowest, read_by_all, through_fresh_buffers, to_lowest};
+use crate::evidence::from_storage::FromStorage;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -46,6 +47,7 @@ const FACTS: &[FactName] = &[
     FactName::ReadBytes,
     FactName::WriteBytes,
     FactName::OthersReadBytes,
+    FactName::StorageReadBytes,
 ];
 
 /// See the head of this file.
@@ -99,7 +101,23 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let counted = case.claims().iter().filter_map(|claim| claim.claimed_bytes).max();
     let claimed = counted.map_or(moved, |counted| counted as f64);
+    let limit = &limits.ab102_excess_fail_ratio;
+    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let from_storage = run.given_by_storage(phase).filter(|_| phase.direction == Direction::Read).transpose()?;
+    if let Some(FromStorage { by_calls, at_most }) = from_storage
+        && claimed > by_calls * limit.value.value
+        && claimed <= at_most * limit.value.value
+    {
+        return Err(Halt::undecided(format!(
+            "The reads took {} from storage, and {} more was read in other ways, maybe for them.",
+            in_bytes(by_calls),
+            in_bytes(at_most - by_calls)
+        )));
+    }
     let own = match phase.direction {
+        Direction::Read if from_storage.is_some() => {
+            from_storage.map_or(0.0, |from_storage| from_storage.at_most) + through_fresh_buffers(target, phase)
+        }
         // Discards carry no data and are not attributed to a file.
         Direction::Discard => run.fact(phase, FactName::DeviceDiscardBytes)?,
         Direction::Read => from_lowest(run, phase)?.bytes() + through_fresh_buffers(target, phase),
@@ -108,9 +126,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if discards && own == 0.0 {
         return Err(Halt::not_applicable("No discard reached the device. See AB106."));
     }
-    let limit = &limits.ab102_excess_fail_ratio;
     if claimed <= own * limit.value.value {
-        let others = if phase.direction == Direction::Read { read_by_all(run, phase)?.bytes() - moved } else { 0.0 };
+        // A tracer's accounts are those of the calls, and not of the file.
+        let others = if phase.direction == Direction::Read && from_storage.is_none() {
+            read_by_all(run, phase)?.bytes() - moved
+        } else {
+            0.0
+        };
         if others > 0.0 && claimed + others > own * limit.value.value {
             return Err(Halt::undecided(
                 "Other passes read the same files. The device's bytes cannot be divided among them.",
@@ -118,7 +140,6 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }
         return Ok(case.silent(""));
     }
-    let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(case.fires(Firing {
         weight: Weight::Fail(Effect::Misleading),
         observed: Some(in_bytes(own)),

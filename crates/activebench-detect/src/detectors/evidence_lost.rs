@@ -17,8 +17,8 @@
 //! required, and a lost total of CPU time or stack sample. Where such evidence was needed, its facts are missing and
 //! their detectors are undecided.
 //!
-//! The ptrace backend attaches no hooks and stops the tool at each call, so only its record counts are checked. An
-//! observation by BPF without any record counts is undecided.
+//! The ptrace backend attaches no hooks and stops the tool at each call, so only its record counts are checked. Without
+//! those of calls, names and tasks it is undecided, as is an observation by BPF without any record counts.
 //!
 //! An event log that was cut (`--events-limit`, or no room for it) has lost nothing, but it holds single events only
 //! up to some time. Claims on passes that ended before keep their verdicts; all others are unverifiable.
@@ -35,6 +35,7 @@
 
 use activebench_model::claim::Claim;
 use activebench_model::coverage::Backend;
+use activebench_model::event::RecordClass;
 use activebench_model::finding::{Effect, Finding, Outcome};
 use activebench_model::hook::Hook;
 use activebench_model::log::LogCut;
@@ -47,6 +48,9 @@ use crate::run::Run;
 /// Hooks without which no judgement is valid.
 const REQUIRED: [Hook; 6] =
     [Hook::SysEnter, Hook::SysExit, Hook::ProcessExit, Hook::NewTask, Hook::AddToPageCache, Hook::RequestComplete];
+
+/// Records that a tracer makes, and without which no judgement is valid.
+const TRACED: [RecordClass; 3] = [RecordClass::Calls, RecordClass::Names, RecordClass::Tasks];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -129,6 +133,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                 false => "run `activebench doctor`: it shows how to fix it".to_owned(),
             },
         })
+    } else if coverage.backend == Backend::Ptrace && TRACED.iter().any(|class| !coverage.records.contains_key(class)) {
+        case.halted(Halt::undecided("This run has no count of the calls, names and tasks that the tracer recorded."))
     } else if coverage.records.is_empty() && coverage.backend != Backend::Ptrace {
         case.halted(Halt::undecided("This run has no count of lost records."))
     } else if coverage.probes.is_empty() && coverage.backend != Backend::Ptrace {

@@ -17,6 +17,10 @@
 //! the two sources contradict each other. In a pass through a mapping no call shows the bytes. There it fails when
 //! the device delivered less than 5 % of what the tool reports as read; the cache served the rest.
 //!
+//! A tracer sees no page cache. There it takes what storage gave to the calls (`storage_read_bytes`, the growth of the
+//! thread's own account over each read) for what entered, together with all that the tree read from storage in other
+//! ways. It is undecided where these could be for the reads and would settle it.
+//!
 //! # When it is wrong
 //! A pass that reads a block twice reads it from the cache the second time. That is true, and AB401 reports it too.
 //!
@@ -38,6 +42,7 @@ use activebench_model::units::Quantity;
 use crate::advice::wording::advise;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::from_storage::FromStorage;
 use crate::evidence::mapped_files::{self, Mapped};
 use crate::run::Run;
 
@@ -97,10 +102,28 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("All bytes were read with O_DIRECT. AB204 checks whether that was honoured."));
     }
     let buffered = read * (1.0 - direct);
-    let inserted = inserted_by_reads(run, phase, direct)?;
-    let served = (1.0 - inserted / buffered).clamp(0.0, 1.0);
     let limits = case.thresholds();
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
+    let served_of = |stored: f64| (1.0 - stored / buffered).clamp(0.0, 1.0);
+    let inserted = match run.given_by_storage(phase) {
+        None => inserted_by_reads(run, phase, direct)?,
+        Some(_) if direct > 0.0 => {
+            return Err(Halt::undecided("A part was read with O_DIRECT, and the page cache was not observed."));
+        }
+        Some(from_storage) => {
+            let FromStorage { by_calls, at_most } = from_storage?;
+            let warn = limits.ab201_cache_share_warn_ratio.value.value;
+            if served_of(by_calls) >= warn && served_of(at_most) < warn {
+                return Err(Halt::undecided(format!(
+                    "The reads took {} from storage, and {} more was read in other ways, maybe for them.",
+                    in_bytes(by_calls),
+                    in_bytes(at_most - by_calls)
+                )));
+            }
+            at_most.min(buffered.max(by_calls))
+        }
+    };
+    let served = served_of(inserted);
     if served < limits.ab201_cache_share_warn_ratio.value.value {
         return Ok(case.silent(""));
     }
@@ -123,6 +146,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         observed: Some(Quantity::ratio(served)),
         threshold: threshold.clone(),
         message: match inserted {
+            _ if run.given_by_storage(phase).is_some() => format!(
+                "Storage gave {} of the {}. The rest was in memory, or was never written.",
+                in_bytes(inserted),
+                in_bytes(buffered)
+            ),
             0.0 => format!("All of the {} was already in memory. The disk read nothing.", in_bytes(buffered)),
             _ => format!(
                 "{} of the {} was already in memory. The disk read {}.",

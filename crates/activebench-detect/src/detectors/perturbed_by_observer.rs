@@ -19,6 +19,8 @@
 //! By itself this changes no claim: the observation makes a figure worse, never better, so a confirmed figure is also
 //! true without it. For the same reason no verdict changes when the cost was not measured; it is then undecided.
 //!
+//! A tracer stops the tool at each call. What that takes is not known, so it is undecided there.
+//!
 //! Two more things are notes:
 //!
 //! - CPU time of activebench's own process above 1 % of the run. It works beside the tool and disturbs it when no CPU
@@ -94,6 +96,12 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
         return Ok(finding);
     }
     let (run, limits) = (&case.run, case.thresholds());
+    if let Some(traced) = &run.manifest.coverage.traced {
+        return Err(Halt::undecided(format!(
+            "A tracer stopped the tool {} times at calls. What that took of the measured time is not known.",
+            traced.stops
+        )));
+    }
     let programs_ns = run.manifest.coverage.overhead.bpf_run_ns.ok_or_else(|| {
         Halt::undecided(format!("The run time of the observer's BPF programs was not measured.{}", own_share(run)))
     })?;

@@ -20,6 +20,9 @@
 //! attribution and not the run. Half of the phase's bytes or more (a journal that carries data) is silent; less is
 //! undecided.
 //!
+//! A tracer sees no device. There direct reads fail when storage gave nothing to the calls (`storage_read_bytes`), and
+//! writes are undecided.
+//!
 //! AB201 judges buffered reads that reach no device, AB301 buffered writes without a sync. It is undecided on a
 //! network file system, on FUSE and where the kind of storage is unknown, because activebench cannot observe what is
 //! behind them. The same applies to 0 bytes at a stacked device (dm, md), which may leave its requests to the layers
@@ -44,6 +47,7 @@ use activebench_model::units::Quantity;
 
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::from_storage::FromStorage;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -56,6 +60,7 @@ const FACTS: &[FactName] = &[
     FactName::DeviceWriteBytesDurable,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
+    FactName::StorageReadBytes,
 ];
 
 /// The facts for a pass that discards.
@@ -190,7 +195,10 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                                                              from.",
             ));
         }
-        Direction::Read => (case.run.fact(phase, FactName::DeviceReadBytes)?, "read with O_DIRECT"),
+        Direction::Read => match case.run.given_by_storage(phase) {
+            Some(from_storage) => return direct_reads(case, phase, from_storage?),
+            None => (case.run.fact(phase, FactName::DeviceReadBytes)?, "read with O_DIRECT"),
+        },
         Direction::Mixed if !direct => {
             return Ok(case.silent(
                 "The reads are buffered. AB201 checks where they came \
@@ -259,6 +267,33 @@ fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Direction::Write => "name a file on the device to be measured".to_owned(),
             _ => "write the whole file with data before reading it".to_owned(),
         },
+    }))
+}
+
+/// Judges direct reads where a tracer observed, which sees no device: by what storage gave to the calls.
+fn direct_reads(case: &Case<'_>, phase: &Phase, from_storage: FromStorage) -> Result<Finding, Halt> {
+    let limits = case.thresholds();
+    let FromStorage { by_calls, at_most } = from_storage;
+    if by_calls > limits.ab106_device_floor_bytes.value.value {
+        return Ok(case.silent(""));
+    }
+    let moved = case.run.moved(phase)?;
+    if at_most > moved * limits.ab106_unattributed_ratio.value.value {
+        return Err(Halt::undecided(format!("{} came from storage in other ways than by reads.", in_bytes(at_most))));
+    }
+    Ok(case.resting_on(vec![FactName::ReadBytes, FactName::DirectShare, FactName::StorageReadBytes]).fires(Firing {
+        weight: Weight::Fail(Effect::Misleading),
+        observed: Some(in_bytes(by_calls)),
+        threshold: limits.ab106_device_floor_bytes.clone(),
+        message: format!(
+            "{}. {} was read with O_DIRECT. Storage gave {} of it.",
+            case.claimed(),
+            in_bytes(moved),
+            in_bytes(by_calls)
+        ),
+        meaning: "The blocks were holes, never written, or in memory, so the figure is not that of the device."
+            .to_owned(),
+        advice: "write the whole file with data before reading it".to_owned(),
     }))
 }
 

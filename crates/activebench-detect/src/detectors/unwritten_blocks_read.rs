@@ -13,6 +13,9 @@
 //! - A loop device, device mapper or RAID, with either kind of read: bytes that the device delivered and the layers
 //!   below did not read. There the image file behind the device was never written.
 //!
+//! A tracer sees no device. There it judges direct reads alone, by the bytes that storage gave to the calls
+//! (`storage_read_bytes`).
+//!
 //! As a share of the bytes read, above 0.1 % it warns. Above 1 % it fails, and rates claimed for storage are
 //! misleading.
 //!
@@ -47,7 +50,7 @@
 
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::host::Tier;
+use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
@@ -58,6 +61,7 @@ use crate::evidence::bytes::{
     inserted_before,
 };
 use crate::evidence::device_layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
+use crate::evidence::from_storage::FromStorage;
 use crate::run::Run;
 use crate::thresholds::Thresholds;
 
@@ -74,6 +78,7 @@ const FACTS: &[FactName] = &[
     FactName::DirectCachedBytes,
     FactName::WriteBytes,
     FactName::OthersReadBytes,
+    FactName::StorageReadBytes,
 ];
 
 /// See the head of this file.
@@ -126,6 +131,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("The pass also writes, so it may read its own data."));
     }
     let direct = run.fact(phase, FactName::DirectShare)?;
+    if let Some(from_storage) = run.given_by_storage(phase).filter(|_| direct >= 1.0) {
+        return by_accounts(case, phase, target, from_storage?);
+    }
     let read_by_calls = run.amount(phase, READ)?;
     let delivered = from_device(run, phase)?;
     let missing = if direct >= 1.0 {
@@ -193,6 +201,50 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 "{} was {how}. The device did not read {} of it: these are holes, or blocks that were never written.",
                 in_bytes(read),
                 in_bytes(missing)
+            ),
+            meaning: "The file system produced these bytes, so the figure is not that of the device.",
+            advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own \
+                     writing pass), and do not create it with truncate or fallocate",
+        },
+    ))
+}
+
+/// Judges direct reads where a tracer observed, by what storage gave to the calls.
+fn by_accounts(case: &Case<'_>, phase: &Phase, target: &Target, from_storage: FromStorage) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let read = run.moved(phase)?;
+    let warns_from = read * limits.ab207_unwritten_warn_ratio.value.value;
+    let FromStorage { by_calls, at_most } = from_storage;
+    let (least, most) = ((read - at_most).max(0.0), (read - by_calls).max(0.0));
+    if least > warns_from && (target.fs_type == "btrfs" || target.options.contains("compress")) {
+        return Err(Halt::undecided(format!(
+            "Storage gave {} less than was read. Compressed extents of {} may explain it.",
+            in_bytes(least),
+            target.fs_type
+        )));
+    }
+    if least <= warns_from && most > warns_from {
+        return Err(Halt::undecided(format!(
+            "{} of the reads did not come from storage by themselves. As much was read in other ways, maybe for them.",
+            in_bytes(most)
+        )));
+    }
+    if least <= warns_from {
+        // Layers below the device are not seen: where there are any, what they read is not known.
+        below(run, phase, BELOW_READ)?;
+        return Ok(case.silent(""));
+    }
+    let facts = vec![FactName::ReadBytes, FactName::WriteBytes, FactName::DirectShare, FactName::StorageReadBytes];
+    let case = &case.resting_on(facts);
+    Ok(judged(
+        case,
+        least,
+        read,
+        Words {
+            message: format!(
+                "{} was read with O_DIRECT. Storage did not give {} of it: these are holes, or blocks that were never written.",
+                in_bytes(read),
+                in_bytes(least)
             ),
             meaning: "The file system produced these bytes, so the figure is not that of the device.",
             advice: "write the whole file with data before reading it (`dd if=/dev/urandom`, or the tool's own \

@@ -6,7 +6,8 @@
 //!
 //! # How it decides
 //! Observation takes precedence over arithmetic. If the pages that entered the cache were counted, it is silent and
-//! AB201 judges. If they were not, it compares the distinct bytes read (`unique_blocks` x `block_grid_bytes`) with
+//! AB201 judges. The same applies where a tracer observed what storage gave to the reads (`storage_read_bytes`). If the
+//! pages were not counted, it compares the distinct bytes read (`unique_blocks` x `block_grid_bytes`) with
 //! the memory. Less than twice the memory, or twice the limit of the control group, warns.
 //!
 //! Some profiles require a size (`mlperf`: five times the memory, `bonnie`: twice). Reading less makes the run a
@@ -22,6 +23,7 @@
 //! bonnie++ refuses sizes below twice the memory; MLPerf Storage asks for five times.
 
 use activebench_model::advice::Improvement;
+use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::{Direction, Phase};
@@ -32,8 +34,13 @@ use crate::cases::run::{Case, Firing, Halt, Observed, Weight, of_each_seen_phase
 use crate::detector::{Basis, Decides, Detector, Evidence, Inference, Judge};
 use crate::run::Run;
 
-const FACTS: &[FactName] =
-    &[FactName::CacheInsertedBytes, FactName::UniqueBlocks, FactName::BlockGrid, FactName::DirectShare];
+const FACTS: &[FactName] = &[
+    FactName::CacheInsertedBytes,
+    FactName::StorageReadBytes,
+    FactName::UniqueBlocks,
+    FactName::BlockGrid,
+    FactName::DirectShare,
+];
 
 const EVIDENCE: Evidence = Evidence {
     observed: &[FactName::CacheInsertedBytes],
@@ -83,6 +90,14 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 advice: format!("read at least {}", times(memory, required.value.value)),
             }));
         }
+    }
+    match run.manifest.coverage.backend {
+        Backend::Bpf => {}
+        Backend::Ptrace => {
+            run.fact(phase, FactName::StorageReadBytes)?;
+            return Ok(case.silent("What storage gave to the reads was observed. AB201 checks where they came from."));
+        }
+        Backend::None => return Err(Halt::undecided("Nothing was observed.")),
     }
     let seen = |case: &Case<'_>| match case.run.fact(phase, FactName::CacheInsertedBytes) {
         Ok(_) => Observed::Clean("The page cache was observed. AB201 checks where the reads came from.".to_owned()),

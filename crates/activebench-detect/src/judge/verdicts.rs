@@ -9,7 +9,9 @@
 //!    neighbour or a short window does not take them back.
 //! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
 //!    not what the command promises, a deciding detector that is undecided.
-//! 4. Confirmed, if the same figure was observed and the claim is within its tolerance
+//! 4. Unverifiable if a tracer observed and the figure is taken for what storage did: it sees neither the device nor what
+//!    stopped the tool, so that the detectors that are silent have not looked at all that could make it false.
+//! 5. Confirmed, if the same figure was observed and the claim is within its tolerance
 //!    (`judge::confirmation`); otherwise not checked.
 //!
 //! Warnings and notes do not change a claim unless they say so. An unknown cost of the observation (AB903) does not
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::bound::Shares;
 use activebench_model::claim::{Claim, Subject};
+use activebench_model::coverage::Backend;
 use activebench_model::finding::{Effect, Finding, FindingsByClaim, Outcome, Severity};
 use activebench_model::limiter::Limiter;
 use activebench_model::measurement::Measurement;
@@ -291,9 +294,26 @@ fn verdict_on(
         let why = format!("{} {} is undecided: {}", first.code, first.name, first.message);
         return JudgedClaim::left_open(id, observed, open.iter().map(|finding| finding.code.clone()).collect(), why);
     }
+    if let Some(why) = unseen_by(run.manifest.coverage.backend, claim, subject) {
+        return unverifiable(why.to_owned());
+    }
     match confirmation(run, phase, claim) {
         Ok(confirmation) => JudgedClaim::confirmed(id, confirmation),
         Err(why) => JudgedClaim::not_checked(id, observed, why),
+    }
+}
+
+/// Returns the reason why no observation by this backend can confirm a figure about this subject; `None` if one can.
+/// Counts and shares of CPU time are not about the device.
+fn unseen_by(backend: Backend, claim: &Claim, subject: Subject) -> Option<&'static str> {
+    match backend {
+        // Where nothing was observed AB902 decides.
+        Backend::Bpf | Backend::None => None,
+        Backend::Ptrace if !Decides::RatesOfStorage.includes(claim, subject) => None,
+        Backend::Ptrace => Some(
+            "a tracer does not see the device, and the figure is taken for what storage did (hint: CAP_BPF and \
+             CAP_PERFMON, or root, show it: --backend bpf)",
+        ),
     }
 }
 

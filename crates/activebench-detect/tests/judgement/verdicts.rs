@@ -49,6 +49,27 @@ fn honest_runs_are_verified() {
 }
 
 #[test]
+fn a_tracer_confirms_nothing_that_is_taken_for_storage() {
+    use activebench_model::coverage::Backend;
+    let mut all = 0;
+    for path in cases::files(&cases::fixtures().join("honest")) {
+        let mut stored = cases::honest(&cases::stem(&path));
+        // All facts are there: the backend alone decides.
+        stored.manifest.coverage.backend = Backend::Ptrace;
+        let run = stored.run();
+        let judgement = judge(&run);
+        for (claim, judged) in run.parsed.claims.iter().zip(&judgement.judged) {
+            let of_storage = run.subject_of(claim).is_storage() && !claim.metric.is_count() && !claim.metric.is_cpu();
+            all += usize::from(of_storage);
+            let is_confirmed = judged.verdict() == ClaimVerdict::Confirmed;
+            assert!(!(of_storage && is_confirmed), "{}: {judged:?}", stored.says);
+        }
+        assert_ne!(judgement.verdict, RunVerdict::Discrepancy, "{}: {}", stored.says, judgement.because);
+    }
+    assert!(all > 0, "there are such claims");
+}
+
+#[test]
 fn the_child_s_end_comes_first() {
     use ClaimVerdict::Confirmed;
     for (child, verdict, code) in [

@@ -40,6 +40,9 @@ struct Arguments {
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
+    /// Observe by a tracer, as for a user without rights: what it cannot see may leave a run undecided
+    #[arg(long)]
+    trace: bool,
     /// Keep the run directories, and what was seen of each case, in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -60,7 +63,12 @@ fn main() -> ExitCode {
     // SAFETY: the handler has the signature that signal(2) wants, lives as long as the program, and stores to an
     // atomic, so it is async-signal-safe.
     unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    if arguments.trace {
+        // SAFETY: there is one thread so far.
+        unsafe { std::env::set_var("ACTIVEBENCH_BACKEND", "trace") };
+    }
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("truth: {error}");
@@ -83,7 +91,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
-        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn && !arguments.advice,
+        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn && !arguments.advice && !arguments.trace,
         "detectors": detectors,
         "cases": ended,
     });

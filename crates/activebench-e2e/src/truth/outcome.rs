@@ -73,8 +73,49 @@ impl Outcome {
     }
 }
 
-/// Returns the outcome of a case with this report (or plan).
+/// Returns the outcome of a case with this report (or plan), by what observed it: a tracer sees less than the kernel
+/// programs.
 pub fn of(case: &Case, report: &Value) -> Outcome {
+    of_observed(case, report, std::slice::from_ref(report))
+}
+
+/// Returns the outcome of a case with a report on these runs.
+fn of_observed(case: &Case, report: &Value, runs: &[Value]) -> Outcome {
+    let outcome = by_expectation(case, report);
+    match runs.iter().any(is_traced) {
+        true => without_rights(outcome, report, runs),
+        false => outcome,
+    }
+}
+
+fn is_traced(report: &Value) -> bool {
+    report["coverage"]["backend"] == "ptrace"
+}
+
+/// An honest run whose figures cannot be verified is undecided where a tracer observed, and not accused; so is a lie of
+/// which no figure is said to hold.
+fn without_rights(outcome: Outcome, report: &Value, runs: &[Value]) -> Outcome {
+    let holds = |claim: &&Value| claim["verdict"] == "confirmed";
+    let is_open = report["verdict"] == "inconclusive";
+    match outcome {
+        Outcome::Accused(why) if is_open && why == IS_INCONCLUSIVE => Outcome::Undecided { why, foreseen: true },
+        Outcome::Miss(why) if !runs.iter().flat_map(|run| list(run, "claims")).any(|claim| holds(&claim)) => {
+            Outcome::Undecided { why, foreseen: true }
+        }
+        Outcome::Undecided { why, .. } => Outcome::Undecided { why, foreseen: true },
+        // What a case asks for to be one may need what a tracer does not see.
+        Outcome::Broken(why) if why.starts_with(NO_FACT) => Outcome::NotRun(why),
+        other => other,
+    }
+}
+
+/// Beginning of what is said where a case asks for a fact that is not there.
+const NO_FACT: &str = "no fact ";
+/// What is said of an honest run of which nothing else is wrong.
+const IS_INCONCLUSIVE: &str = "the run is inconclusive";
+
+/// Returns the outcome of a case with this report (or plan).
+fn by_expectation(case: &Case, report: &Value) -> Outcome {
     if report.is_null() {
         return Outcome::Broken("activebench printed no report".to_owned());
     }
@@ -94,9 +135,10 @@ pub fn of(case: &Case, report: &Value) -> Outcome {
     }
 }
 
-/// Returns the outcome of a case with the report of a series, and of its runs in their order.
+/// Returns the outcome of a case with the report of a series, and of its runs in their order. What observed is said in
+/// the reports of the runs.
 pub fn of_series(case: &Case, series: &Value, runs: &[Value]) -> Outcome {
-    let outcome = of(case, series);
+    let outcome = of_observed(case, series, runs);
     if case.kind() == Kind::Lie || outcome.is_failure() {
         return outcome;
     }
@@ -111,7 +153,7 @@ fn holds(condition: &Condition, report: &Value) -> Result<bool, String> {
     let phase = list(report, "phases").iter().find(|phase| phase["id"] == condition.phase.as_str());
     let fact = |name: &str| {
         let value = phase.and_then(|phase| phase["facts"][name]["value"].as_f64());
-        value.ok_or_else(|| format!("no fact {name} of {}, which the case asks for", condition.phase))
+        value.ok_or_else(|| format!("{NO_FACT}{name} of {}, which the case asks for", condition.phase))
     };
     let mut value = fact(&condition.fact)?;
     if let Some(whole) = &condition.share_of {
@@ -308,6 +350,23 @@ mod tests {
     }
 
     #[test]
+    fn a_tracer_may_leave_a_run_open_and_accuses_as_anybody() {
+        let traced = |verdict: &str, claim: &str, findings: &[(&str, &str, &str)]| {
+            let mut report = report(verdict, claim, findings);
+            report["coverage"] = json!({"backend": "ptrace"});
+            report
+        };
+        check("honest-a", "", &traced("inconclusive", "unverifiable", &[]), "undecided");
+        let warned = [("AB601", "fires", "warn")];
+        check("honest-a", "", &traced("inconclusive", "unverifiable", &warned), "false accusation");
+        check("honest-a", "", &traced("discrepancy", "misleading", &[]), "false accusation");
+        check("lie-a", "", &traced("inconclusive", "unverifiable", &[]), "undecided");
+        check("lie-a", "", &traced("inconclusive", "confirmed", &[]), "miss");
+        let outcome = of(&case("honest-a", ""), &traced("inconclusive", "unverifiable", &[("AB302", "undecided", "")]));
+        assert!(!outcome.is_failure(), "{outcome:?}");
+    }
+
+    #[test]
     fn a_twin_is_accused_by_its_detector_at_all_and_by_others_from_a_warning_on() {
         check("honest-a", "", &report("verified", "confirmed", &[("AB302", "silent", "")]), "silent");
         check("honest-a", "", &report("verified", "confirmed", &[("AB302", "fires", "note")]), "false accusation");
@@ -348,6 +407,18 @@ mod tests {
         assert_eq!(of_series(&twin, &loud, &runs[..1]).word(), "false accusation");
         let accused = of_series(&twin, &quiet, &runs);
         assert!(accused.word() == "false accusation" && accused.why().starts_with("run 2: AB601"), "{accused:?}");
+
+        let traced = |verdict: &str, claim: &str| {
+            let mut report = report(verdict, claim, &[]);
+            report["coverage"] = json!({"backend": "ptrace"});
+            [report]
+        };
+        let mut open = quiet.clone();
+        open["verdict"] = json!("inconclusive");
+        assert_eq!(of_series(&twin, &open, &traced("inconclusive", "unverifiable")).word(), "undecided");
+        assert_eq!(of_series(&twin, &open, &runs[..1]).word(), "false accusation");
+        assert_eq!(of_series(&lie, &quiet, &traced("inconclusive", "unverifiable")).word(), "undecided");
+        assert_eq!(of_series(&lie, &quiet, &traced("qualified", "confirmed")).word(), "miss");
     }
 
     #[test]

@@ -39,5 +39,6 @@ mod scripts;
 mod series;
 mod steady;
 mod tables;
+mod tracer;
 mod watch;
 mod wrappers;

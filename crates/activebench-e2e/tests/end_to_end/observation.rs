@@ -332,7 +332,7 @@ fn mistakes_give_their_documented_exit_codes() {
 }
 
 #[test]
-fn without_the_right_to_observe_nothing_is_run_and_the_remedy_is_named() {
+fn kernel_programs_that_are_asked_for_and_not_permitted_run_nothing_and_the_remedy_is_named() {
     needs!("setpriv");
     let public = PublicFolder::with_binary();
     let out = public.folder.path().join("open");
@@ -340,7 +340,7 @@ fn without_the_right_to_observe_nothing_is_run_and_the_remedy_is_named() {
     std::fs::set_permissions(&out, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("permissions");
     let (run, ran) = (out.join("run"), out.join("ran"));
     let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_owned();
-    let output = public.as_nobody(&["verify", "--out", &text(&run), "--", "touch", &text(&ran)]);
+    let output = public.as_nobody(&["verify", "--backend", "bpf", "--out", &text(&run), "--", "touch", &text(&ran)]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("hint"), "{said}");

@@ -24,6 +24,8 @@ pub(super) struct System {
     pub(super) types: Result<KernelTypes, String>,
     /// Result of loading and attaching the kernel programs as `verify` does.
     pub(super) attached: Result<Attached, String>,
+    /// Why a tracer cannot observe.
+    pub(super) tracing_refused: Option<String>,
     pub(super) other_tracers: Result<Vec<OtherTracer>, String>,
     /// Storage below the path; `None` if no mount holds it.
     pub(super) target: Option<Target>,
@@ -210,7 +212,12 @@ impl View<'_> {
                     "kernel programs",
                     State::Gap,
                     why.clone(),
-                    "`verify` cannot observe and ends with exit code 5",
+                    match self.system.tracing_refused {
+                        None => {
+                            "`verify` observes by a tracer: figures that need the device, the cache or the CPU are undecided"
+                        }
+                        Some(_) => "`verify` cannot observe and ends with exit code 5",
+                    },
                 );
                 match self.gaps.iter().any(|gap| gap.blocks_bpf) {
                     true => base.advised("fix the gaps that are named here"),
@@ -218,7 +225,29 @@ impl View<'_> {
                 }
             }
         };
-        vec![programs, rights, namespace]
+        vec![programs, rights, namespace, self.tracer()]
+    }
+
+    /// Returns what can be observed without rights.
+    fn tracer(&self) -> Check {
+        let name = "tracer";
+        match &self.system.tracing_refused {
+            None => check(
+                Group::Rights,
+                name,
+                State::Ok,
+                "a process may be traced",
+                "without rights `verify --backend trace` sees calls, files, processes and what storage gave to reads",
+            ),
+            Some(why) => check(
+                Group::Rights,
+                name,
+                State::Gap,
+                format!("no process may be traced: {why}"),
+                "without rights nothing can be observed",
+            )
+            .advised("sysctl kernel.yama.ptrace_scope=1; in a container, a seccomp profile that allows ptrace"),
+        }
     }
 
     fn kernel(&self) -> Vec<Check> {
@@ -574,6 +603,7 @@ mod tests {
                     .map(|hook| ProbeStatus { hook, attached: true, why_not: None, missed: 0 })
                     .collect(),
             }),
+            tracing_refused: None,
             other_tracers: Ok(Vec::new()),
             target,
             storage_unread: survey.unread().to_vec(),

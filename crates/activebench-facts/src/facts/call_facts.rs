@@ -102,14 +102,19 @@ impl View<'_> {
         add(FactName::FailedCalls, Quantity::count(self.sums().failed_data_calls + failed_syncs));
         add(FactName::ShortCalls, Quantity::count(self.sums().short_calls));
         add(FactName::UntimedBytes, Quantity::bytes(self.sums().untimed_bytes));
-        add(FactName::StorageReadBytes, Quantity::bytes(self.sums().storage_read_bytes));
-        add(FactName::DirectCachedBytes, Quantity::bytes(self.sums().direct_cached_bytes));
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
         for (name, latency) in latencies.quantities(&LatencyNames::SYNCS).into_iter().flatten() {
             add(name, latency);
         }
         add(FactName::Mappings, Quantity::count(self.mappings()));
+        let from_storage = Quantity::bytes(self.sums().storage_read_bytes);
+        facts.insert(FactName::StorageReadBytes, self.gaps.storage_reads.fact(from_storage, Scope::Tree, CALLS_HOOK));
+        // The calls' own records have it, but from the hook of the page cache.
+        let cached = gap.clone().and(&self.gaps.cache);
+        let direct_cached = Quantity::bytes(self.sums().direct_cached_bytes);
+        facts.insert(FactName::DirectCachedBytes, cached.fact(direct_cached, Scope::Tree, CALLS_HOOK));
+        let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
 
         if let Some(submitted) = self.tally.submissions_of(self.number).at_most(0.999) {
             add(FactName::SubmitLatencyP999, submitted);

@@ -11,6 +11,26 @@ pub(super) const CALLS_HOOK: &str = Hook::SysExit.name();
 /// Source of page-cache insertions.
 pub(super) const CACHE_HOOK: &str = Hook::AddToPageCache.name();
 
+/// What makes the kernel programs possible, which see what a tracer does not.
+const RIGHT: &str = "CAP_BPF and CAP_PERFMON, or root, show it: --backend bpf";
+
+/// Returns `true` if a tracer makes the records of a hook: calls and tasks.
+fn is_seen_by_tracer(hook: Hook) -> bool {
+    match hook {
+        Hook::SysEnter | Hook::SysExit | Hook::NewTask | Hook::ProcessExec | Hook::ProcessExit => true,
+        Hook::Switch
+        | Hook::BioQueue
+        | Hook::RequestIssue
+        | Hook::RequestRequeue
+        | Hook::RequestComplete
+        | Hook::BioComplete
+        | Hook::AddToPageCache
+        | Hook::UringComplete
+        | Hook::UringSubmit
+        | Hook::CpuClock => false,
+    }
+}
+
 /// The gap between a figure and the complete truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
@@ -25,10 +45,10 @@ pub(super) enum Gap {
 impl Gap {
     /// Returns the gap of the records of one class from one hook.
     pub(super) fn of(coverage: &Coverage, hook: Hook, class: RecordClass) -> Self {
-        // The system-call tier can also come from the ptrace backend, which has its own hooks.
-        let traced = hook == Hook::SysExit && coverage.backend == Backend::Ptrace;
+        let is_traced = coverage.backend == Backend::Ptrace;
         match coverage.probes.iter().find(|probe| probe.hook == hook) {
-            None if traced => {}
+            None if is_traced && is_seen_by_tracer(hook) => {}
+            None if is_traced => return Gap::Missing(format!("a tracer does not see it (hint: {RIGHT})")),
             None => return Gap::Missing(format!("{hook} was not attached")),
             Some(probe) if !probe.attached => {
                 let why = probe.why_not.as_deref().unwrap_or("no reason was recorded");
@@ -51,6 +71,19 @@ impl Gap {
                 Gap::Partial(format!("not decoded: {}", paths.join(", ")))
             }
             Some(_) => Gap::None,
+        }
+    }
+
+    /// Returns the gap of the bytes that calls read from storage, where nothing is missing of the calls.
+    pub(super) fn of_storage_reads(coverage: &Coverage) -> Self {
+        // Kernel programs read the thread's own account.
+        if coverage.backend != Backend::Ptrace {
+            return Gap::None;
+        }
+        match coverage.traced.as_ref().map(|traced| traced.storage_unread_calls) {
+            Some(0) => Gap::None,
+            Some(calls) => Gap::Missing(format!("/proc/PID/task/TID/io could not be read in {calls} calls")),
+            None => Gap::Missing("the tracer did not read /proc/PID/task/TID/io".to_owned()),
         }
     }
 
@@ -99,7 +132,7 @@ impl Gap {
 mod tests {
     use std::collections::BTreeMap;
 
-    use activebench_model::coverage::{BlindPath, ProbeStatus, RecordAccount};
+    use activebench_model::coverage::{BlindPath, ProbeStatus, RecordAccount, Traced};
     use activebench_model::log::{EventLog, LogCut};
 
     use super::*;
@@ -127,6 +160,39 @@ mod tests {
             coverage.records.extend(account.map(|account| (RecordClass::Cpu, account)));
             assert_eq!(Gap::of(&coverage, Hook::Switch, RecordClass::Cpu), expected);
         }
+    }
+
+    #[test]
+    fn a_tracer_knows_calls_and_tasks_and_nothing_else() {
+        let whole = RecordAccount { made: 9, received: 9, ..RecordAccount::default() };
+        let classes = [RecordClass::Calls, RecordClass::Tasks, RecordClass::PageCache];
+        let coverage = Coverage {
+            backend: Backend::Ptrace,
+            records: classes.into_iter().map(|class| (class, whole)).collect(),
+            ..Coverage::default()
+        };
+        assert_eq!(Gap::of(&coverage, Hook::SysExit, RecordClass::Calls), Gap::None);
+        assert_eq!(Gap::of(&coverage, Hook::ProcessExit, RecordClass::Tasks), Gap::None);
+        let not_seen = Gap::Missing(format!("a tracer does not see it (hint: {RIGHT})"));
+        for hook in [Hook::Switch, Hook::AddToPageCache, Hook::RequestComplete, Hook::BioQueue, Hook::CpuClock] {
+            assert_eq!(Gap::of(&coverage, hook, RecordClass::Calls), not_seen, "{hook}");
+        }
+        let none = Coverage { backend: Backend::Ptrace, ..Coverage::default() };
+        assert!(matches!(Gap::of(&none, Hook::SysExit, RecordClass::Calls), Gap::Missing(_)), "there is no account");
+    }
+
+    #[test]
+    fn bytes_from_storage_are_missing_where_the_threads_account_was_not_read() {
+        let traced = |calls| Coverage {
+            backend: Backend::Ptrace,
+            traced: Some(Traced { storage_unread_calls: calls, ..Traced::default() }),
+            ..Coverage::default()
+        };
+        assert_eq!(Gap::of_storage_reads(&Coverage::default()), Gap::None);
+        assert_eq!(Gap::of_storage_reads(&traced(0)), Gap::None);
+        assert!(matches!(Gap::of_storage_reads(&traced(1)), Gap::Missing(_)));
+        let unknown = Coverage { backend: Backend::Ptrace, ..Coverage::default() };
+        assert!(matches!(Gap::of_storage_reads(&unknown), Gap::Missing(_)));
     }
 
     #[test]

@@ -168,7 +168,9 @@ impl WholeRun {
         add(FactName::ReadCalls, Quantity::count(self.read_calls));
         add(FactName::WriteCalls, Quantity::count(self.write_calls));
         add(FactName::FailedCalls, Quantity::count(self.failed_calls));
-        add(FactName::StorageReadBytes, Quantity::bytes(self.storage_read_bytes));
+        let from_storage = Quantity::bytes(self.storage_read_bytes);
+        facts.insert(FactName::StorageReadBytes, gaps.storage_reads.fact(from_storage, Scope::Tree, CALLS_HOOK));
+        let mut add = |name, quantity| facts.insert(name, gaps.calls.fact(quantity, Scope::Tree, CALLS_HOOK));
         let bytes = self.read_bytes + self.write_bytes;
         if bytes > 0 {
             add(FactName::DirectShare, Quantity::ratio(self.direct_bytes as f64 / bytes as f64));

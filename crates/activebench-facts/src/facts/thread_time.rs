@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use activebench_model::activity::{Activity, Task};
-use activebench_model::coverage::Coverage;
+use activebench_model::coverage::{Backend, Coverage};
 use activebench_model::event::{RecordClass, SampleEvent, ThreadState, ThreadTimes};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::hook::Hook;
@@ -112,7 +112,8 @@ pub fn profile_phases(
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
         let mut threads = threads(&totals, index, spans_of(&spans, number));
-        if coverage.records_stops {
+        // A run of a tracer does not have them either, and they are missing there: what stopped the tool is not known.
+        if coverage.records_stops || coverage.backend == Backend::Ptrace {
             phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
         }
         add_times(coverage, &threads, &mut phase.facts);

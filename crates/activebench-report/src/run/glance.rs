@@ -5,6 +5,7 @@
 
 mod figures;
 
+use activebench_model::coverage::Backend;
 use activebench_model::finding::{Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::FailOn;
@@ -183,7 +184,15 @@ fn evidence(run: &JudgedRun) -> String {
     let cost = overhead.bpf_run_ns.filter(|_| overhead.run_ns > 0).map_or_else(String::new, |bpf_ns| {
         format!("; observing cost {}", Quantity::ratio(bpf_ns as f64 / overhead.run_ns as f64))
     });
-    format!("{records}{blind}{cost}")
+    match coverage.backend {
+        Backend::Ptrace => {
+            let records = records.strip_prefix("complete: ").unwrap_or(&records);
+            format!(
+                "{records}{blind}; observed without rights (backend trace): no device, page cache or CPU time was seen"
+            )
+        }
+        Backend::Bpf | Backend::None => format!("{records}{blind}{cost}"),
+    }
 }
 
 /// A count with its thousands apart: `1,324,727`.

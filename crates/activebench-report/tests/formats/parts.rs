@@ -37,6 +37,7 @@ pub(crate) fn base(argv: &[&str]) -> JudgedRun {
             ceilings: None,
             coverage: Coverage {
                 backend: Backend::Bpf,
+                traced: None,
                 probes: vec![ProbeStatus { hook: Hook::SysEnter, attached: true, why_not: None, missed: 0 }],
                 blind_paths: Vec::new(),
                 undecoded: Vec::new(),

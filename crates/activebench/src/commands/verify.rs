@@ -10,7 +10,7 @@ use activebench_detect::thresholds::Thresholds;
 use activebench_engine::corrected_run::{self, CorrectedRun, NoSecondRun};
 use activebench_engine::failure::{ExitCode, Failure, INTERRUPTED, OrExit};
 use activebench_engine::recording::{
-    self, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
+    self, BackendChoice, CeilingChoice, ChildOutput, Observing, RING_KIB, Recorded, Recorder, RunToRecord,
 };
 use activebench_engine::runs_folder::{default_directory, point_latest};
 use activebench_engine::say;
@@ -131,6 +131,11 @@ pub(crate) struct Verify {
     #[arg(help_heading = OBSERVING, hide_short_help = true)]
     #[arg(env = "ACTIVEBENCH_LATENCY", hide_env_values = true)]
     latency: LatencyArgument,
+    /// Who observes the benchmark.
+    #[arg(long, value_enum, default_value_t = BackendArgument::Auto)]
+    #[arg(help_heading = OBSERVING)]
+    #[arg(env = "ACTIVEBENCH_BACKEND", hide_env_values = true)]
+    backend: BackendArgument,
     /// Look up the thread of every call by the slow path, to measure the cost on machines that need it.
     #[arg(long, hide = true)]
     look_every_caller_up: bool,
@@ -186,6 +191,28 @@ enum LatencyArgument {
     Sampled,
     /// Every call.
     Full,
+}
+
+/// Who observes the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BackendArgument {
+    /// Kernel programs; a tracer where the kernel permits none.
+    Auto,
+    /// Kernel programs (eBPF), which need CAP_BPF and CAP_PERFMON.
+    Bpf,
+    /// A tracer (ptrace), which needs no rights. It sees calls, files and processes, and what /proc says of storage. It
+    /// sees no device, page cache or CPU time, and slows each call by some 25 us.
+    Trace,
+}
+
+impl From<BackendArgument> for BackendChoice {
+    fn from(argument: BackendArgument) -> Self {
+        match argument {
+            BackendArgument::Auto => Self::Automatic,
+            BackendArgument::Bpf => Self::Bpf,
+            BackendArgument::Trace => Self::Trace,
+        }
+    }
 }
 
 /// Treatment of the data that the tool writes.
@@ -356,6 +383,7 @@ impl Verify {
             timeout: self.timeout,
             user: self.user.clone(),
             allow_new_privileges: self.allow_new_privileges,
+            backend: self.backend.into(),
             time_every_call: self.latency == LatencyArgument::Full,
             look_every_caller_up: self.look_every_caller_up,
             sample_hz: self.sample_hz,

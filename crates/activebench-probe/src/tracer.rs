@@ -1,0 +1,721 @@
+//! Observes a process tree without rights: `ptrace` behind a seccomp filter ([`crate::call_filter`]), so that only the
+//! calls that are decoded stop. It makes the records of calls, names and tasks that the kernel programs make, and knows
+//! nothing of processor times, the page cache, and devices.
+//!
+//! One thread traces: the kernel takes the requests of that thread alone. Times are read when a thread stops at the
+//! entry of a call and when it goes on after its exit, so that they are close to those that the tool sees. Our own work
+//! is in them, 25 us a call on the reference machine.
+//!
+//! The bytes that a read takes from storage are the growth of `read_bytes` in `/proc/PID/task/TID/io` over the call. The
+//! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there.
+
+mod calls;
+mod descriptors;
+mod memory;
+mod processes;
+mod ptrace;
+mod requests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use activebench_model::call::{DeviceNumber, Op};
+use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, RecordAccount, Sampling, Traced};
+use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
+use activebench_model::thread_stacks::Stacks;
+use activebench_probe_abi::{
+    BatchHeader, CallDescription, CallRecord, NameRecord, OutputRecord, PAYLOAD_BYTES, PayloadRecord, TaskRecord,
+    bytes_of, bytes_of_all,
+};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::ProbeError;
+use crate::kernel::{ProbeOptions, monotonic_ns, own_cpu_ns};
+use crate::live::{LiveCounters, LiveFigures};
+use crate::observation::Observation;
+use crate::payload::PayloadStore;
+use crate::store::RecordStore;
+use calls::Entered;
+use descriptors::{BLOCK_DEVICE, Descriptors, OTHER, TableId};
+use processes::{Elsewhere, Io, Processes};
+use ptrace::{Resume, Stop, Tid};
+use requests::InFlight;
+
+/// Calls that wait to be stored together.
+const BATCH: usize = 32;
+/// Bytes of a process's output that are taken, to a pipe or terminal and to a file, and of one call to a file.
+const MOST_OUTPUT: u64 = 4 << 20;
+const MOST_OUTPUT_TO_FILE: u64 = 512 << 10;
+const MOST_CALL_TO_FILE: u64 = 256 << 10;
+/// Bytes that show if output is text.
+const LOOKED_AT: usize = 16;
+/// Arguments, or pieces of long ones, that are kept of one execution.
+const MOST_ARGUMENTS: usize = 128;
+/// Bytes of a name with its end.
+const NAME_BYTES: usize = 256;
+
+/// A tracer of one tree.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    options: ProbeOptions,
+    live: Arc<LiveCounters>,
+    stop: Arc<AtomicBool>,
+    running: Option<Running>,
+    root: Option<TaskEvent>,
+    cpu_at_start_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Running {
+    thread: JoinHandle<()>,
+    taken: Receiver<Box<Tracing>>,
+}
+
+impl Tracer {
+    /// Prepares to trace.
+    ///
+    /// # Errors
+    /// Returns an error on an architecture without a table of calls.
+    pub(crate) fn new(options: ProbeOptions) -> Result<Self, ProbeError> {
+        if calls::descriptions().is_none() {
+            return Err(ProbeError::UnknownArchitecture);
+        }
+        raise_descriptor_limit();
+        let live = Arc::new(LiveCounters::new(options.live_details));
+        Ok(Self { options, live, stop: Arc::default(), running: None, root: None, cpu_at_start_ns: None })
+    }
+
+    /// Follows a process from here on, and all its descendants. It has to take the filter ([`crate::CallFilter`]) before
+    /// it executes the tool.
+    ///
+    /// # Errors
+    /// Returns an error if the system does not let it be traced.
+    pub(crate) fn follow(&mut self, pid: u32, parent: u32, now_ns: u64) -> Result<(), ProbeError> {
+        let descriptions = calls::descriptions().ok_or(ProbeError::UnknownArchitecture)?;
+        let failed = |error: std::io::Error| ProbeError::Reader(error.to_string());
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+        let period_ns = self.options.payload.period_ns(cpus);
+        let payload = PayloadStore::new(self.options.payload, period_ns).map_err(failed)?;
+        let mut store = RecordStore::new(self.options.log.clone()).map_err(failed)?;
+        store.folders.ids_are_ours();
+        let tracing =
+            Box::new(Tracing::new(descriptions, store, payload, period_ns, &self.options.overlays, &self.live));
+        wake_on_signal();
+        let (answers, answer) = channel();
+        let (sender, taken) = channel();
+        let stop = Arc::clone(&self.stop);
+        let thread = std::thread::Builder::new()
+            .name("activebench-ptr".to_owned())
+            .spawn(move || {
+                let seized = ptrace::seize(pid.cast_signed());
+                let is_followed = seized.is_ok();
+                // Whoever asked waits for the answer.
+                let _ = answers.send(seized);
+                if is_followed {
+                    trace(tracing, pid, &stop, &sender);
+                }
+            })
+            .map_err(failed)?;
+        let seized = answer.recv().map_err(|_| ProbeError::Reader("it ended; this is our bug".to_owned()))?;
+        seized.map_err(|source| ProbeError::NotTraced { pid, source })?;
+        self.running = Some(Running { thread, taken });
+        self.cpu_at_start_ns = Some(own_cpu_ns());
+        self.root = Some(TaskEvent {
+            at_ns: now_ns,
+            kind: TaskEventKind::Born,
+            tid: pid,
+            tgid: pid,
+            parent_tgid: parent,
+            exit_status: 0,
+            comm: String::new(),
+            filename: String::new(),
+            user_ns: 0,
+            kernel_ns: 0,
+            blocked_ns: 0,
+            iowait_ns: 0,
+            preempted_ns: 0,
+        });
+        Ok(())
+    }
+
+    /// Returns the figures so far.
+    pub(crate) fn live(&self) -> LiveFigures {
+        self.live.read()
+    }
+
+    /// Ends the observation. What is left of the tree goes on, and is let pass its calls until this process ends.
+    ///
+    /// # Errors
+    /// Returns an error if the records cannot be kept.
+    pub(crate) fn finish(mut self, run_ns: u64) -> Result<Observation, ProbeError> {
+        let running = self.running.take().ok_or_else(|| ProbeError::Reader("it was not started".to_owned()))?;
+        let observer_cpu_ns = self.cpu_at_start_ns.map(|start| own_cpu_ns() - start);
+        self.stop.store(true, Ordering::Release);
+        let mut tracing = loop {
+            // It may be about to wait: it is woken until it answers.
+            wake(&running.thread);
+            match running.taken.recv_timeout(Duration::from_millis(5)) {
+                Ok(tracing) => break tracing,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(ProbeError::Reader("it panicked; this is our bug".to_owned()));
+                }
+            }
+        };
+        tracing.close();
+        tracing.store.close();
+        let coverage = tracing.coverage(Overhead { observer_cpu_ns, bpf_run_ns: None, run_ns });
+        let Tracing { store, payload, .. } = *tracing;
+        Observation::of(store, &payload, self.root, Stacks::default(), None, coverage)
+            .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
+    }
+}
+
+/// Lets this process open as many files as it may: one for each thread of the tree, to read its account of I/O.
+fn raise_descriptor_limit() {
+    let now = getrlimit(Resource::Nofile);
+    // Without the right to do it, accounts that cannot be opened are missing.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, ..now });
+}
+
+/// Makes a signal interrupt what a thread waits for, and do nothing else.
+fn wake_on_signal() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing; all zeroes is a value of it, with no flag and no blocked signal.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut());
+    }
+}
+
+fn wake(thread: &JoinHandle<()>) {
+    if !thread.is_finished() {
+        // SAFETY: the handle was not joined, so the thread has its id still.
+        unsafe { libc::pthread_kill(thread.as_pthread_t() as _, libc::SIGURG) };
+    }
+}
+
+/// Traces until the tree has ended or it is asked to stop, and hands over what was recorded.
+fn trace(mut tracing: Box<Tracing>, root: u32, stop: &AtomicBool, sender: &Sender<Box<Tracing>>) {
+    tracing.begin(root);
+    while !stop.load(Ordering::Acquire) {
+        match ptrace::wait() {
+            Some(Some((tid, stop))) => tracing.take(tid, stop),
+            Some(None) => {}
+            None => break,
+        }
+    }
+    // Who asked may be gone.
+    let _ = sender.send(tracing);
+    // What is left cannot go on without a tracer.
+    while let Some(stopped) = ptrace::wait() {
+        let Some((tid, stop)) = stopped else { continue };
+        match stop {
+            Stop::Gone(_) => {}
+            Stop::Group => ptrace::resume(tid, Resume::Stopped, 0),
+            Stop::Signal(signal) => ptrace::resume(tid, Resume::Freely, signal),
+            _ => ptrace::resume(tid, Resume::Freely, 0),
+        }
+    }
+}
+
+/// A thread of the tree.
+#[derive(Debug)]
+struct Thread {
+    tgid: u32,
+    table: TableId,
+    entered: Option<Box<Entered>>,
+    io: Io,
+    /// Time of the last reading of its account, and the bytes from storage then.
+    read: (u64, u64),
+    has_ended: bool,
+}
+
+/// What the tracing thread knows and records.
+#[derive(Debug)]
+struct Tracing {
+    descriptions: Vec<Option<CallDescription>>,
+    threads: HashMap<Tid, Thread>,
+    /// Tasks that stand at their beginning, and whose births were not reported yet.
+    early: HashSet<Tid>,
+    files: Descriptors,
+    processes: Processes,
+    elsewhere: Elsewhere,
+    in_flight: InFlight,
+    store: RecordStore,
+    payload: PayloadStore,
+    live: Arc<LiveCounters>,
+    batch: Vec<CallRecord>,
+    /// The name that the call just ended was given.
+    name: [u8; NAME_BYTES],
+    payload_period_ns: u64,
+    payload_due_ns: u64,
+    undecoded: BTreeMap<&'static str, u64>,
+    made: [u64; KernelClass::ALL.len()],
+    inferred_calls: u64,
+    lost_calls: u64,
+    storage_unread_calls: u64,
+    stops: u64,
+}
+
+impl Tracing {
+    fn new(
+        descriptions: Vec<Option<CallDescription>>,
+        store: RecordStore,
+        payload: PayloadStore,
+        payload_period_ns: u64,
+        overlays: &[(DeviceNumber, DeviceNumber)],
+        live: &Arc<LiveCounters>,
+    ) -> Self {
+        Self {
+            descriptions,
+            threads: HashMap::new(),
+            early: HashSet::new(),
+            files: Descriptors::new(overlays),
+            processes: Processes::default(),
+            elsewhere: Elsewhere::default(),
+            in_flight: InFlight::default(),
+            store,
+            payload,
+            live: Arc::clone(live),
+            batch: Vec::with_capacity(BATCH),
+            name: [0; NAME_BYTES],
+            payload_period_ns,
+            payload_due_ns: 0,
+            undecoded: BTreeMap::new(),
+            made: [0; KernelClass::ALL.len()],
+            inferred_calls: 0,
+            lost_calls: 0,
+            storage_unread_calls: 0,
+            stops: 0,
+        }
+    }
+
+    /// Adds the first process, which has not executed the tool yet.
+    fn begin(&mut self, root: u32) {
+        let table = self.files.new_table();
+        self.add_thread(root.cast_signed(), root, table);
+        self.processes.begin(root, 0, true);
+    }
+
+    fn add_thread(&mut self, tid: Tid, tgid: u32, table: TableId) {
+        let io = Io::of_thread(tgid, tid);
+        // Its account begins with nothing; that of the first thread is read when it executes the tool.
+        let read = (monotonic_ns(), 0);
+        self.threads.insert(tid, Thread { tgid, table, entered: None, io, read, has_ended: false });
+    }
+
+    /// Handles a stop, and lets the thread go on.
+    fn take(&mut self, tid: Tid, stop: Stop) {
+        let now_ns = monotonic_ns();
+        match stop {
+            Stop::Entry => self.at_entry(tid, now_ns),
+            Stop::Exit => self.at_exit(tid),
+            Stop::Birth(child) => {
+                self.birth(tid, child, now_ns);
+                self.go_on(tid, 0);
+                if self.early.remove(&child) {
+                    self.go_on(child, 0);
+                }
+            }
+            Stop::Executed(before) => {
+                self.executed(tid, before, now_ns);
+                self.go_on(tid, 0);
+            }
+            Stop::Ending(status) => {
+                self.ending(tid, status, now_ns);
+                ptrace::resume(tid, Resume::Freely, 0);
+            }
+            Stop::Gone(status) => self.gone(tid, status, now_ns),
+            Stop::Trap | Stop::Group if !self.threads.contains_key(&tid) => {
+                self.early.insert(tid);
+            }
+            Stop::Trap => self.go_on(tid, 0),
+            Stop::Group => ptrace::resume(tid, Resume::Stopped, 0),
+            Stop::Signal(signal) => self.go_on(tid, signal),
+        }
+    }
+
+    fn go_on(&self, tid: Tid, signal: i32) {
+        let is_inside = self.threads.get(&tid).is_some_and(|thread| thread.entered.is_some());
+        ptrace::resume(tid, if is_inside { Resume::ToExit } else { Resume::Freely }, signal);
+    }
+
+    fn at_entry(&mut self, tid: Tid, now_ns: u64) {
+        self.stops += 1;
+        let entered = ptrace::entry_of(tid).and_then(|info| self.entered(tid, &info, now_ns));
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.entered = entered;
+        }
+        self.go_on(tid, 0);
+    }
+
+    fn at_exit(&mut self, tid: Tid) {
+        let Some(returned) = ptrace::exit_of(tid) else { return self.go_on(tid, 0) };
+        self.stops += 1;
+        let entered = self.threads.get_mut(&tid).and_then(|thread| thread.entered.take());
+        let finished = entered.and_then(|entered| self.finished(tid, entered, returned));
+        let end_ns = monotonic_ns();
+        if let Some(finished) = &finished {
+            self.settle_requests(tid, finished, end_ns);
+        }
+        ptrace::resume(tid, Resume::Freely, 0);
+        if let Some(finished) = finished {
+            self.record(finished, end_ns);
+        }
+    }
+
+    fn birth(&mut self, parent: Tid, child: Tid, now_ns: u64) {
+        let Some((parent_tgid, parent_table)) = self.threads.get(&parent).map(|thread| (thread.tgid, thread.table))
+        else {
+            return;
+        };
+        let child_id = child.cast_unsigned();
+        let tgid = processes::group_of(child).unwrap_or(child_id);
+        let is_thread = tgid == parent_tgid;
+        let shares = ptrace::share_descriptors(parent, child).unwrap_or(is_thread);
+        let table = if shares { parent_table } else { self.files.new_table() };
+        self.add_thread(child, tgid, table);
+        if !is_thread {
+            self.processes.begin(tgid, parent_tgid, false);
+        }
+        let record = TaskRecord { parent_tgid, ..task_record(1, child, tgid, now_ns) };
+        self.push_task(&record);
+    }
+
+    fn executed(&mut self, tid: Tid, before: Tid, now_ns: u64) {
+        let tgid = tid.cast_unsigned();
+        // A thread that executes takes the number of its process; its own is nobody's.
+        if before != tid && before > 0 {
+            self.remove_thread(before);
+        }
+        self.leave_table(tid);
+        if !self.threads.contains_key(&tid) {
+            let table = self.files.new_table();
+            self.add_thread(tid, tgid, table);
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            (thread.entered, thread.has_ended) = (None, false);
+            // What it may read of itself follows from the file that it executes.
+            thread.io = Io::of_thread(tgid, tid);
+            if self.processes.is_unfiltered(tgid) {
+                thread.read = (now_ns, thread.io.read_bytes().unwrap_or(0));
+            }
+        }
+        self.files.forget_mounts();
+        self.processes.executed(tgid);
+        for (number, argument) in processes::arguments(tgid, MOST_ARGUMENTS, NAME_BYTES - 1) {
+            let mut record = NameRecord { returned: number, ..name_record(Op::Execute, tid, tgid, now_ns) };
+            record.name[..argument.len()].copy_from_slice(&argument);
+            self.push_name_record(&record);
+        }
+        let mut record = task_record(2, tid, tgid, now_ns);
+        processes::executed_file(tid, &mut record.filename);
+        self.push_task(&record);
+    }
+
+    fn ending(&mut self, tid: Tid, status: i32, now_ns: u64) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if std::mem::replace(&mut thread.has_ended, true) {
+            return;
+        }
+        thread.entered = None;
+        let tgid = thread.tgid;
+        self.processes.read(tgid);
+        if self.storage_read(tid).is_none() {
+            self.elsewhere.lose();
+        }
+        self.push_task(&TaskRecord { exit_code: status, ..task_record(3, tid, tgid, now_ns) });
+    }
+
+    fn gone(&mut self, tid: Tid, status: i32, now_ns: u64) {
+        self.early.remove(&tid);
+        // A task that was killed may not have stopped at its end.
+        self.ending(tid, status, now_ns);
+        self.remove_thread(tid);
+    }
+
+    fn remove_thread(&mut self, tid: Tid) {
+        let Some(thread) = self.threads.remove(&tid) else { return };
+        if !self.threads.values().any(|other| other.table == thread.table) {
+            self.files.forget_table(thread.table);
+        }
+        if !self.threads.values().any(|other| other.tgid == thread.tgid) {
+            self.lose_requests(thread.tgid);
+            self.processes.ended(thread.tgid);
+        }
+    }
+
+    /// Gives a thread a descriptor table of its own.
+    fn leave_table(&mut self, tid: Tid) {
+        let own = self.files.new_table();
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let left = std::mem::replace(&mut thread.table, own);
+        if !self.threads.values().any(|other| other.table == left) {
+            self.files.forget_table(left);
+        }
+    }
+
+    /// Returns what a thread has read from storage so far. What came since the last reading, and by no call, is noted.
+    fn storage_read(&mut self, tid: Tid) -> Option<u64> {
+        let thread = self.threads.get_mut(&tid)?;
+        let bytes = thread.io.read_bytes()?;
+        let (from_ns, before) = std::mem::replace(&mut thread.read, (monotonic_ns(), bytes));
+        self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before));
+        Some(bytes)
+    }
+
+    /// The same at the end of a call, which read it itself.
+    fn storage_read_by_call(&mut self, tid: Tid) -> Option<u64> {
+        let thread = self.threads.get_mut(&tid)?;
+        let bytes = thread.io.read_bytes()?;
+        thread.read = (monotonic_ns(), bytes);
+        Some(bytes)
+    }
+
+    fn count_undecoded(&mut self, path: &'static str, calls: u64) {
+        *self.undecoded.entry(path).or_default() += calls;
+    }
+
+    fn count_moved(&mut self, record: &CallRecord) {
+        let (Some(op), Ok(bytes)) = (Op::from_code(record.op), u64::try_from(record.returned)) else { return };
+        match op {
+            Op::Read | Op::Pread | Op::Readv | Op::Preadv => self.processes.moved(record.tgid, bytes, 0),
+            Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => self.processes.moved(record.tgid, 0, bytes),
+            Op::Sendfile | Op::CopyFileRange => self.processes.moved(record.tgid, bytes, bytes),
+            _ => {}
+        }
+    }
+
+    fn push_call(&mut self, record: CallRecord) {
+        self.made[KernelClass::Calls as usize] += 1;
+        self.batch.push(record);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        self.store.take_calls(bytes_of_all(&batch), &self.live);
+        self.batch = batch;
+        self.batch.clear();
+    }
+
+    fn push_task(&mut self, record: &TaskRecord) {
+        self.made[KernelClass::Tasks as usize] += 1;
+        self.store.take(bytes_of(record), &self.live);
+    }
+
+    fn push_name(&mut self, call: &CallRecord) {
+        let Some(op) = Op::from_code(call.op) else { return };
+        let record = NameRecord {
+            ino: call.ino,
+            s_dev: call.s_dev,
+            returned: call.returned,
+            file_kind: call.file_kind.into(),
+            name: self.name,
+            ..name_record(op, call.tid.cast_signed(), call.tgid, call.end_ns)
+        };
+        self.push_name_record(&record);
+    }
+
+    fn push_name_record(&mut self, record: &NameRecord) {
+        self.made[KernelClass::Names as usize] += 1;
+        self.store.take(bytes_of(record), &self.live);
+    }
+
+    /// Takes the first bytes of a write, if a sample is due. `vectors` says that they lie in iovecs, and of which width.
+    fn sample(&mut self, call: &CallRecord, tid: Tid, address: u64, vectors: Option<bool>) {
+        let is_due = self.payload_period_ns > 0 && call.start_ns >= self.payload_due_ns;
+        if !is_due || call.file_kind == OTHER || call.requested == 0 {
+            return;
+        }
+        self.payload_due_ns = call.start_ns + self.payload_period_ns;
+        let (address, length) = match vectors {
+            None => (address, call.requested),
+            Some(narrow) => {
+                memory::vectors(tid, address, 1, narrow).and_then(|vectors| vectors.first().copied()).unwrap_or((0, 0))
+            }
+        };
+        let mut record = PayloadRecord {
+            header: header(KernelClass::Payload),
+            at_ns: call.start_ns,
+            ino: call.ino,
+            requested: call.requested,
+            s_dev: call.s_dev,
+            tid: call.tid,
+            tgid: call.tgid,
+            fd: call.fd,
+            op: call.op,
+            padding: 0,
+            bytes: 0,
+            data: [0; PAYLOAD_BYTES],
+        };
+        let wanted = PAYLOAD_BYTES.min(usize::try_from(length).unwrap_or(PAYLOAD_BYTES));
+        let read = ptrace::read_memory(tid, address, &mut record.data[..wanted]);
+        // A part of it could be the end of other memory: it counts as not read.
+        record.bytes = if read == wanted { read as u32 } else { 0 };
+        self.made[KernelClass::Payload as usize] += 1;
+        self.payload.take(bytes_of(&record));
+    }
+
+    /// Takes what a call wrote to standard output or standard error, if it is text.
+    fn take_output(&mut self, entered: &Entered, returned: i64, tid: Tid) {
+        let call = &entered.record;
+        let is_write = (Op::Write as u16..=Op::Pwritev as u16).contains(&call.op);
+        let Some(written) = u64::try_from(returned).ok().filter(|written| *written > 0) else { return };
+        if !is_write || !(1..=2).contains(&call.fd) || call.file_kind == BLOCK_DEVICE {
+            return;
+        }
+        let to_file = call.file_kind != OTHER;
+        let most = if to_file { MOST_OUTPUT_TO_FILE } else { MOST_OUTPUT };
+        let Some(fits) = self.processes.printed(call.tgid, written, most) else { return };
+        let text = match fits && !(to_file && written > MOST_CALL_TO_FILE) {
+            true => self.text_of(entered, written, tid),
+            // It is known to be missing.
+            false => Vec::new(),
+        };
+        let record = OutputRecord {
+            header: header(KernelClass::Output),
+            at_ns: monotonic_ns(),
+            written,
+            tid: call.tid,
+            tgid: call.tgid,
+            fd: call.fd,
+            bytes: text.len() as u32,
+        };
+        self.made[KernelClass::Output as usize] += 1;
+        self.payload.take(&[bytes_of(&record), &text].concat());
+    }
+
+    fn text_of(&self, entered: &Entered, written: u64, tid: Tid) -> Vec<u8> {
+        let vectors = match entered.is_vectored() {
+            false => vec![(entered.argument(2), written)],
+            true => memory::vectors(tid, entered.argument(2), entered.argument(3), entered.narrow).unwrap_or_default(),
+        };
+        // Bounded by what is taken of a process.
+        let (mut text, mut left) = (Vec::new(), written.min(MOST_OUTPUT) as usize);
+        for (address, bytes) in vectors {
+            let bytes = left.min(usize::try_from(bytes).unwrap_or(left));
+            let start = text.len();
+            text.resize(start + bytes, 0);
+            let read = ptrace::read_memory(tid, address, &mut text[start..]);
+            text.truncate(start + read);
+            left -= bytes;
+            if read < bytes || left == 0 {
+                break;
+            }
+        }
+        let is_text = text.iter().take(LOOKED_AT).all(|byte| matches!(byte, 8..=13 | 27 | 32..=126));
+        if is_text { text } else { Vec::new() }
+    }
+
+    /// Ends the records when the tree has ended, or is not followed any more.
+    fn close(&mut self) {
+        let mut left: Vec<u32> = self.threads.values().map(|thread| thread.tgid).collect();
+        left.sort_unstable();
+        left.dedup();
+        for tgid in left {
+            self.processes.read(tgid);
+            self.processes.ended(tgid);
+            self.lose_requests(tgid);
+        }
+        self.flush();
+    }
+
+    fn coverage(&self, overhead: Overhead) -> Coverage {
+        let mut records = BTreeMap::new();
+        for class in
+            [KernelClass::Calls, KernelClass::Names, KernelClass::Tasks, KernelClass::Payload, KernelClass::Output]
+        {
+            let received = match class {
+                KernelClass::Payload => self.payload.received(),
+                KernelClass::Output => self.payload.printed.received,
+                _ => self.store.received(class),
+            };
+            let of_calls = |count| if class == KernelClass::Calls { count } else { 0 };
+            let account = RecordAccount {
+                made: self.made[class as usize] + of_calls(self.lost_calls),
+                received,
+                lost: self.store.dropped(class) + of_calls(self.lost_calls),
+                inferred: of_calls(self.inferred_calls),
+                ..RecordAccount::default()
+            };
+            records.insert(class.class(), account);
+        }
+        let malformed = self.store.malformed() + self.payload.malformed();
+        if malformed > 0 {
+            let account = RecordAccount { made: malformed, lost: malformed, ..RecordAccount::default() };
+            records.insert(RecordClass::Malformed, account);
+        }
+        let counted = self.undecoded.iter().map(|(path, calls)| (*path, *calls));
+        let undecoded = counted.chain(self.processes.unseen());
+        Coverage {
+            backend: Backend::Ptrace,
+            undecoded: undecoded.map(|(path, calls)| BlindPath { path: path.to_owned(), calls }).collect(),
+            log: Some(self.store.log()),
+            records,
+            overhead,
+            sampling: Some(Sampling {
+                why_not: Some("a tracer takes no stack samples".to_owned()),
+                ..Sampling::default()
+            }),
+            payload: Some(self.payload.account()),
+            traced: Some(Traced {
+                stops: self.stops,
+                storage_unread_calls: self.storage_unread_calls,
+                storage_reads_elsewhere: self.elsewhere.all(),
+                processes: self.processes.accounts(),
+            }),
+            ..Coverage::default()
+        }
+    }
+}
+
+fn header(class: KernelClass) -> BatchHeader {
+    BatchHeader { record_class: class as u32, count: 1 }
+}
+
+/// Returns the record of a task without anything that differs by its kind.
+fn task_record(kind: u32, tid: Tid, tgid: u32, at_ns: u64) -> TaskRecord {
+    TaskRecord {
+        header: header(KernelClass::Tasks),
+        at_ns,
+        user_ns: 0,
+        kernel_ns: 0,
+        blocked_ns: 0,
+        iowait_ns: 0,
+        preempted_ns: 0,
+        kind,
+        tid: tid.cast_unsigned(),
+        tgid,
+        parent_tgid: 0,
+        exit_code: 0,
+        padding: 0,
+        comm: processes::comm_of(tid),
+        filename: [0; NAME_BYTES],
+    }
+}
+
+fn name_record(op: Op, tid: Tid, tgid: u32, at_ns: u64) -> NameRecord {
+    NameRecord {
+        header: header(KernelClass::Names),
+        at_ns,
+        ino: 0,
+        returned: 0,
+        s_dev: 0,
+        tid: tid.cast_unsigned(),
+        tgid,
+        op: op as u16,
+        file_kind: 0,
+        name: [0; NAME_BYTES],
+    }
+}

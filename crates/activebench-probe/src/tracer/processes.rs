@@ -1,0 +1,376 @@
+//! What `/proc` says of a traced process: its name, what it executes, and its account of I/O.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+use activebench_model::coverage::{ProcessAccount, ReadElsewhere};
+
+use super::memory;
+use super::ptrace::Tid;
+
+/// Processes whose accounts are kept: those that moved the most.
+const MOST_ACCOUNTS: usize = 64;
+/// Spans of reads by other ways that are kept.
+const MOST_READS: usize = 4096;
+/// Bytes by which a process's own account may exceed what its calls showed. The kernel counts what it reads itself to
+/// execute a file: the first 256 bytes of each that it tries.
+const TOLERANCE_BYTES: u64 = 1 << 20;
+/// Share of what the calls showed by which it may exceed that.
+const TOLERANCE: f64 = 0.01;
+/// Bytes of a process's words that are read.
+const MOST_COMMAND_BYTES: u64 = 64 << 10;
+
+/// Data that no stop showed.
+const UNSEEN_READS: &str = "reads that no stop showed (rchar of /proc/PID/io)";
+const UNSEEN_WRITES: &str = "writes that no stop showed (wchar of /proc/PID/io)";
+
+/// An open account of I/O of a thread or process.
+#[derive(Debug)]
+pub(super) struct Io(Option<File>);
+
+/// The figures of `/proc/PID/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    rchar: u64,
+    wchar: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    cancelled_write_bytes: u64,
+}
+
+impl Figures {
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Some(Self {
+            rchar: field("rchar:")?,
+            wchar: field("wchar:")?,
+            read_bytes: field("read_bytes:")?,
+            write_bytes: field("write_bytes:")?,
+            cancelled_write_bytes: field("cancelled_write_bytes:")?,
+        })
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            rchar: self.rchar.saturating_add(other.rchar),
+            wchar: self.wchar.saturating_add(other.wchar),
+            read_bytes: self.read_bytes.saturating_add(other.read_bytes),
+            write_bytes: self.write_bytes.saturating_add(other.write_bytes),
+            cancelled_write_bytes: self.cancelled_write_bytes.saturating_add(other.cancelled_write_bytes),
+        }
+    }
+
+    /// Returns the growth since other figures.
+    fn since(self, other: Self) -> Self {
+        Self {
+            rchar: self.rchar.saturating_sub(other.rchar),
+            wchar: self.wchar.saturating_sub(other.wchar),
+            read_bytes: self.read_bytes.saturating_sub(other.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(other.write_bytes),
+            cancelled_write_bytes: self.cancelled_write_bytes.saturating_sub(other.cancelled_write_bytes),
+        }
+    }
+}
+
+/// What the threads read from storage by no call that is followed.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    reads: Vec<ReadElsewhere>,
+    /// Threads whose account is not known at their end.
+    unread: u64,
+}
+
+impl Elsewhere {
+    /// Adds what a thread read between two readings of its account.
+    pub(super) fn add(&mut self, from_ns: u64, to_ns: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.reads.push(ReadElsewhere { from_ns, to_ns, bytes });
+        if self.reads.len() >= MOST_READS {
+            // Wider spans say less, and nothing false.
+            let join = |pair: &[ReadElsewhere]| ReadElsewhere {
+                from_ns: pair.iter().map(|read| read.from_ns).min().unwrap_or(0),
+                to_ns: pair.iter().map(|read| read.to_ns).max().unwrap_or(u64::MAX),
+                bytes: pair.iter().map(|read| read.bytes).sum(),
+            };
+            self.reads = self.reads.chunks(2).map(join).collect();
+        }
+    }
+
+    /// A thread ended, and its account was not read.
+    pub(super) fn lose(&mut self) {
+        self.unread += 1;
+    }
+
+    /// Returns all of it; `None` if an account is not known.
+    pub(super) fn all(&self) -> Option<Vec<ReadElsewhere>> {
+        (self.unread == 0).then(|| self.reads.clone())
+    }
+}
+
+impl Io {
+    /// Opens the account of a thread.
+    pub(super) fn of_thread(tgid: u32, tid: Tid) -> Self {
+        Self(File::open(format!("/proc/{tgid}/task/{tid}/io")).ok())
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        let mut bytes = [0; 512];
+        let read = self.0.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        Figures::parse(std::str::from_utf8(&bytes[..read]).ok()?)
+    }
+
+    /// Returns the bytes that were read from storage so far; `None` if they cannot be read.
+    pub(super) fn read_bytes(&self) -> Option<u64> {
+        self.figures().map(|figures| figures.read_bytes)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    /// The account where the calls begin to be seen; `None` if it could not be read.
+    at_start: Option<Figures>,
+    /// The calls are not seen yet: it has no filter before it executes the tool.
+    is_unfiltered: bool,
+    last: Option<Figures>,
+    /// The process that made it.
+    parent: u32,
+    /// What ended children have in their accounts: the kernel adds it to that of the parent that waits for them.
+    of_children: Figures,
+    read: u64,
+    written: u64,
+    printed: u64,
+}
+
+/// The processes of the tree.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    alive: HashMap<u32, Process>,
+    accounts: Vec<ProcessAccount>,
+    unseen_reads: u64,
+    unseen_writes: u64,
+}
+
+fn figures_of(tgid: u32) -> Option<Figures> {
+    Figures::parse(&fs::read_to_string(format!("/proc/{tgid}/io")).ok()?)
+}
+
+impl Processes {
+    /// Adds a process that was born. Its account begins with nothing, unless its calls are not seen yet.
+    pub(super) fn begin(&mut self, tgid: u32, parent: u32, is_unfiltered: bool) {
+        let at_start = Some(Figures::default());
+        self.alive.insert(tgid, Process { at_start, parent, is_unfiltered, ..Process::default() });
+    }
+
+    /// Returns `true` if the calls of a process are not seen yet.
+    pub(super) fn is_unfiltered(&self, tgid: u32) -> bool {
+        self.alive.get(&tgid).is_some_and(|process| process.is_unfiltered)
+    }
+
+    /// A process executes a file: what the kernel read for that is not of its calls.
+    pub(super) fn executed(&mut self, tgid: u32) {
+        let now = figures_of(tgid);
+        let Some(process) = self.alive.get_mut(&tgid) else { return };
+        process.printed = 0;
+        if std::mem::take(&mut process.is_unfiltered) {
+            process.at_start = now;
+        }
+        process.last = now.or(process.last);
+    }
+
+    /// Reads the account of a process, one of whose threads ends.
+    pub(super) fn read(&mut self, tgid: u32) {
+        if let Some(process) = self.alive.get_mut(&tgid) {
+            process.last = figures_of(tgid).or(process.last);
+        }
+    }
+
+    /// Adds bytes that a call moved.
+    pub(super) fn moved(&mut self, tgid: u32, read: u64, written: u64) {
+        if let Some(process) = self.alive.get_mut(&tgid) {
+            process.read += read;
+            process.written += written;
+        }
+    }
+
+    /// Adds bytes that a process printed. Returns whether their text is taken; `None` where nothing of the process is of
+    /// interest any more, because it was past the bound before.
+    pub(super) fn printed(&mut self, tgid: u32, bytes: u64, most: u64) -> Option<bool> {
+        let process = self.alive.get_mut(&tgid)?;
+        if process.printed > most {
+            return None;
+        }
+        process.printed += bytes;
+        Some(process.printed <= most)
+    }
+
+    /// Closes the account of a process.
+    pub(super) fn ended(&mut self, tgid: u32) {
+        let Some(process) = self.alive.remove(&tgid) else { return };
+        let (Some(at_start), Some(last)) = (process.at_start, process.last) else { return };
+        if let Some(parent) = self.alive.get_mut(&process.parent) {
+            parent.of_children = parent.of_children.plus(last);
+        }
+        let grown = last.since(at_start).since(process.of_children);
+        let exceeds = |own: u64, seen: u64| {
+            let excess = own.saturating_sub(seen);
+            u64::from(excess > TOLERANCE_BYTES && excess as f64 > TOLERANCE * seen as f64)
+        };
+        self.unseen_reads += exceeds(grown.rchar, process.read);
+        self.unseen_writes += exceeds(grown.wchar, process.written);
+        self.accounts.push(ProcessAccount {
+            pid: tgid,
+            called_read_bytes: process.read,
+            called_write_bytes: process.written,
+            rchar: grown.rchar,
+            wchar: grown.wchar,
+            storage_read_bytes: grown.read_bytes,
+            storage_write_bytes: grown.write_bytes,
+            cancelled_write_bytes: grown.cancelled_write_bytes,
+        });
+        if self.accounts.len() >= 2 * MOST_ACCOUNTS {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        self.accounts.sort_by_key(|account| std::cmp::Reverse(account.rchar.saturating_add(account.wchar)));
+        self.accounts.truncate(MOST_ACCOUNTS);
+    }
+
+    /// Returns the accounts of the processes that moved the most.
+    pub(super) fn accounts(&self) -> Vec<ProcessAccount> {
+        let mut kept = Self { accounts: self.accounts.clone(), ..Self::default() };
+        kept.thin();
+        kept.accounts
+    }
+
+    /// Returns the processes that moved more than their calls showed, by direction.
+    pub(super) fn unseen(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counted = BTreeMap::from([(UNSEEN_READS, self.unseen_reads), (UNSEEN_WRITES, self.unseen_writes)]);
+        counted.into_iter().filter(|(_, processes)| *processes > 0)
+    }
+}
+
+/// Returns the process of a task.
+pub(super) fn group_of(tid: Tid) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// Returns the name of a task.
+pub(super) fn comm_of(tid: Tid) -> [u8; 16] {
+    let mut comm = [0; 16];
+    let text = fs::read(format!("/proc/{tid}/comm")).unwrap_or_default();
+    let text = text.strip_suffix(b"\n").unwrap_or(&text);
+    let bytes = text.len().min(comm.len() - 1);
+    comm[..bytes].copy_from_slice(&text[..bytes]);
+    comm
+}
+
+/// Returns the arguments of a process that has just executed a file, each with its number; long ones in pieces.
+pub(super) fn arguments(tgid: u32, most: usize, piece_bytes: usize) -> Vec<(i64, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{tgid}/cmdline"));
+    if file.and_then(|file| file.take(MOST_COMMAND_BYTES).read_to_end(&mut bytes)).is_err() {
+        return Vec::new();
+    }
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    let pieces = (0..).zip(bytes.split(|byte| *byte == 0)).flat_map(|(number, argument)| {
+        let whole = if argument.is_empty() { vec![argument] } else { argument.chunks(piece_bytes).collect() };
+        whole.into_iter().map(move |piece| (number, piece.to_vec()))
+    });
+    pieces.take(most).collect()
+}
+
+/// Reads the name of the file that a process has just executed, as it was given to the kernel.
+pub(super) fn executed_file(tid: Tid, into: &mut [u8]) {
+    const EXECUTED: u64 = 31;
+    let auxiliary = fs::read(format!("/proc/{tid}/auxv")).unwrap_or_default();
+    let find = |bytes: usize| {
+        let number = |of: &[u8]| of.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let mut pairs = auxiliary.chunks_exact(2 * bytes).map(|pair| (number(&pair[..bytes]), number(&pair[bytes..])));
+        pairs.find(|(kind, _)| *kind == EXECUTED).map(|(_, address)| address)
+    };
+    if let Some(address) = find(8).or_else(|| find(4)) {
+        memory::text(tid, address, into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_parsed_whole_or_not_at_all() {
+        let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
+        let figures = Figures { rchar: 1, wchar: 2, read_bytes: 5, write_bytes: 6, cancelled_write_bytes: 7 };
+        assert_eq!(Figures::parse(text), Some(figures));
+        assert_eq!(Figures::parse("rchar: 1\n"), None);
+        assert!(Io::of_thread(std::process::id(), std::process::id().cast_signed()).read_bytes().is_some());
+        assert!(Io(None).read_bytes().is_none());
+    }
+
+    #[test]
+    fn our_own_words_and_names_are_read() {
+        let (pid, tid) = (std::process::id(), std::process::id().cast_signed());
+        let words: Vec<Vec<u8>> = arguments(pid, 1000, 255).into_iter().map(|(_, word)| word).collect();
+        assert_eq!(words[0], std::env::args().next().expect("a program").into_bytes());
+        assert_eq!(group_of(tid), Some(pid));
+        assert_ne!(comm_of(tid)[0], 0);
+        let mut name = [0; 256];
+        executed_file(tid, &mut name);
+        assert!(String::from_utf8_lossy(&name).contains("activebench"), "{name:?}");
+        let pieces = arguments(pid, 2, 4);
+        assert!(pieces.len() <= 2 && pieces.iter().all(|(number, piece)| *number == 0 && piece.len() <= 4));
+    }
+
+    #[test]
+    fn a_process_that_moves_more_than_its_calls_show_is_found() {
+        let mut processes = Processes::default();
+        for (tgid, called, own) in [(1, 100, 400), (2, 5_000_000, 5_100_000), (3, 100, 3 << 20)] {
+            processes.begin(tgid, 0, false);
+            processes.moved(tgid, called, 0);
+            let last = Figures { rchar: own, ..Figures::default() };
+            processes.alive.get_mut(&tgid).expect("it lives").last = Some(last);
+            processes.ended(tgid);
+        }
+        assert_eq!(processes.unseen().collect::<Vec<_>>(), [(UNSEEN_READS, 1)]);
+        assert_eq!(processes.accounts().len(), 3);
+        assert_eq!(processes.accounts()[0].pid, 2);
+    }
+
+    #[test]
+    fn reads_by_other_ways_stay_few_and_whole() {
+        let mut elsewhere = Elsewhere::default();
+        (0..10_000).for_each(|number| elsewhere.add(10 * number, 10 * number + 5, 1));
+        elsewhere.add(7, 8, 0);
+        let all = elsewhere.all().expect("they are known");
+        assert!(all.len() < MOST_READS && all.iter().all(|read| read.from_ns < read.to_ns), "{}", all.len());
+        assert_eq!(all.iter().map(|read| read.bytes).sum::<u64>(), 10_000);
+        assert_eq!((all[0].from_ns, all[all.len() - 1].to_ns), (0, 99_995));
+        elsewhere.lose();
+        assert_eq!(elsewhere.all(), None);
+    }
+
+    #[test]
+    fn what_children_moved_is_in_the_account_of_the_parent_that_waits() {
+        let mut processes = Processes::default();
+        let figures = |bytes| Figures { rchar: bytes, read_bytes: bytes, ..Figures::default() };
+        for (tgid, parent, account) in [(1, 0, 9 << 20), (2, 1, 8 << 20)] {
+            processes.begin(tgid, parent, false);
+            processes.alive.get_mut(&tgid).expect("it lives").last = Some(figures(account));
+        }
+        processes.moved(2, 8 << 20, 0);
+        processes.moved(1, 1 << 20, 0);
+        processes.ended(2);
+        processes.ended(1);
+        assert_eq!(processes.unseen().count(), 0);
+    }
+}
