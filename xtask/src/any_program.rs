@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Seed of the draws: the same seed draws the same commands
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Run so many times as many commands
+    /// Multiply the number of commands by N
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: u32,
     /// Keep the run directories in this folder

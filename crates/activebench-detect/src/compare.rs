@@ -70,7 +70,7 @@ struct Stated {
 
 /// The aspects that are compared besides the figures, each with the meaning of a difference.
 const ASPECTS: [(&str, &str); 14] = [
-    ("tool", "another tool measures in another way"),
+    ("tool", "only passes that did the same I/O are compared"),
     ("tool version", "versions work and compute differently"),
     ("command", "the commands differ, so the ratio compares workloads as well as disks"),
     ("working directory", "relative paths of the command name other files"),
@@ -443,7 +443,9 @@ fn differences(columns: &[Compare]) -> Vec<Difference> {
         values.join(" | ")
     };
     let mut differences: Vec<Difference> = Vec::new();
+    let tools_differ = (1..columns.len()).any(|place| is_other_tool(columns, place));
     for (place, (aspect, meaning)) in ASPECTS.into_iter().enumerate() {
+        let meaning = if place == COMMAND && tools_differ { "each tool has options of its own" } else { meaning };
         let values: Vec<String> = columns.iter().map(|column| value(column, place)).collect();
         let differ = values.iter().any(|value| *value != values[0]);
         let mixed = columns

@@ -57,7 +57,7 @@ pub fn run(draw: &Draw, keep: &Path, again: bool) -> Ended {
         Ok(()) => {
             let without = Judged::of(&run, true);
             let with = if draw.has_adapter { Some(Judged::of(&run, false)) } else { None };
-            let stated = fs::read_to_string(run.join("stderr.txt")).unwrap_or_default();
+            let stated = fs::read_to_string(run.join("stderr.txt")).expect("what the run wrote to standard error");
             (None, compared(&without, with.as_ref(), &stated))
         }
     };

@@ -117,14 +117,15 @@ impl<'a> ObservedPasses<'a> {
         }
         found.runs.shrink_to_fit();
         found.runs.sort_by_key(|run| run.start_ns);
-        let sets = found.sets(&prints(activity));
+        let prints = prints(activity);
+        let sets = found.sets(&prints);
         let names = names(activity);
         let mut ids = HashMap::default();
         for set in sets {
             found.add(set, &names, &mut ids);
         }
         found.find_parents();
-        found.add_names(activity, &prints(activity), &mut ids);
+        found.add_names(activity, &prints, &mut ids);
         found
     }
 

@@ -126,6 +126,9 @@ fact_names! {
     ShortCalls = "short_calls", Count;
     /// Bytes that the same pass moved after the tool stopped its clock (a stonewalled task). Source: calls.
     UntimedBytes = "untimed_bytes", Bytes;
+    /// From the start of the window to the end of the last data call of the pass that was in flight then; 0 without one.
+    /// Only for passes behind a ramp, whose clock begins with the end of such a call. Source: calls.
+    InFlightAtStart = "in_flight_at_start_ns", Ns;
     /// Sum over the tasks of (bytes / own window). Equals the window's rate for one task. Source: calls.
     SumOfTaskRates = "sum_of_task_rates_bytes_per_sec", BytesPerSec;
     /// Sum over the tasks of (data calls / own window). Source: calls.

@@ -233,8 +233,8 @@ struct Thread {
     table: TableId,
     entered: Option<Box<Entered>>,
     io: Io,
-    /// Time of the last reading of its account, and the bytes from storage then.
-    read: (u64, u64),
+    /// Time of the last reading of its account, and the bytes from storage then; `None` if it could not be read.
+    read: (u64, Option<u64>),
     has_ended: bool,
 }
 
@@ -308,7 +308,7 @@ impl Tracing {
     fn add_thread(&mut self, tid: Tid, tgid: u32, table: TableId) {
         let io = Io::of_thread(tgid, tid);
         // Its account begins with nothing; that of the first thread is read when it executes the tool.
-        let read = (monotonic_ns(), 0);
+        let read = (monotonic_ns(), Some(0));
         self.threads.insert(tid, Thread { tgid, table, entered: None, io, read, has_ended: false });
     }
 
@@ -406,7 +406,7 @@ impl Tracing {
             // What it may read of itself follows from the file that it executes.
             thread.io = Io::of_thread(tgid, tid);
             if self.processes.is_unfiltered(tgid) {
-                thread.read = (now_ns, thread.io.read_bytes().unwrap_or(0));
+                thread.read = (now_ns, thread.io.read_bytes());
             }
         }
         self.files.forget_mounts();
@@ -467,8 +467,11 @@ impl Tracing {
     fn storage_read(&mut self, tid: Tid) -> Option<u64> {
         let thread = self.threads.get_mut(&tid)?;
         let bytes = thread.io.read_bytes()?;
-        let (from_ns, before) = std::mem::replace(&mut thread.read, (monotonic_ns(), bytes));
-        self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before));
+        let (from_ns, before) = std::mem::replace(&mut thread.read, (monotonic_ns(), Some(bytes)));
+        match before {
+            Some(before) => self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before)),
+            None => self.elsewhere.lose(),
+        }
         Some(bytes)
     }
 
@@ -476,7 +479,7 @@ impl Tracing {
     fn storage_read_by_call(&mut self, tid: Tid) -> Option<u64> {
         let thread = self.threads.get_mut(&tid)?;
         let bytes = thread.io.read_bytes()?;
-        thread.read = (monotonic_ns(), bytes);
+        thread.read = (monotonic_ns(), Some(bytes));
         Some(bytes)
     }
 

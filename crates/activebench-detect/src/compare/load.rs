@@ -56,7 +56,7 @@ impl Seen {
 }
 
 impl Load {
-    /// Describes a pass; `None` for one that is no stream of reads or of writes: names, the mix of a file server, CPU.
+    /// Describes a pass. `None` for a pass that reads and writes, works on names, or only uses the CPU.
     pub(super) fn of(phase: &Phase, before: &[Phase]) -> Option<Self> {
         let is_write = match phase.direction {
             Direction::Read => false,

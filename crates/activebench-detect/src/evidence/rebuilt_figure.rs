@@ -563,6 +563,7 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     if phase.after_ramp && !metric.is_latency() && !metric.is_cpu() {
         facts.push(rate_window(phase));
         facts.extend(longest_operations(phase));
+        facts.push(FactName::InFlightAtStart);
     }
     if phase.requested_tasks > 1 {
         facts.extend(bytes());
@@ -856,11 +857,17 @@ fn longest_operations(phase: &Phase) -> &'static [FactName] {
 
 const LONGEST_OF_BOTH: &[FactName] = &[FactName::ReadLatencyMax, FactName::WriteLatencyMax];
 
-/// The longest of these operations, in nanoseconds.
+/// The longest of these operations, in nanoseconds: of those inside the window, and of the rest of those that were in
+/// flight when it began.
 fn longest_operation_ns(phase: &Phase) -> Result<f64, String> {
     let longest = longest_operations(phase).iter().map(|name| phase.facts.complete(*name));
     let longest = longest.reduce(|one, other| Ok(one?.max(other?)));
-    longest.unwrap_or_else(|| Err("the pass does not move data".to_owned()))
+    let longest_ns = longest.unwrap_or_else(|| Err("the pass does not move data".to_owned()))?;
+    // Only passes behind a ramp have it.
+    match phase.facts.get(FactName::InFlightAtStart) {
+        None => Ok(longest_ns),
+        Some(_) => phase.facts.complete(FactName::InFlightAtStart).map(|at_start_ns| longest_ns.max(at_start_ns)),
+    }
 }
 
 /// Returns `true` if two figures of one claim differ by rounding at most.

@@ -59,7 +59,7 @@ pub enum Outcome {
     Right,
     /// It is a claim on another pass, or with another unit.
     Wrong,
-    /// It is no claim.
+    /// The number did not become a claim.
     Unverifiable,
 }
 
@@ -183,7 +183,7 @@ fn text(value: &Value) -> String {
 /// Returns the rates among the claims of a judgement.
 fn figures_of(judged: &Judged) -> Vec<Figure> {
     let is_rate = |claim: &&Value| {
-        let metric = claim["metric"].as_str().unwrap_or_default();
+        let metric = claim["metric"].as_str().expect("a claim has a metric");
         metric.ends_with("throughput") || metric.ends_with("operation-rate") || metric == "time-per-operation"
     };
     let figure = |claim: &Value| Figure {
@@ -193,36 +193,43 @@ fn figures_of(judged: &Judged) -> Vec<Figure> {
         text: text(&claim["printed"]["text"]),
         unit: text(&claim["printed"]["unit"]),
         metric: text(&claim["metric"]),
-        value: claim["value"].as_f64().unwrap_or_default(),
-        about: about(judged, claim["phase"].as_str().unwrap_or_default()),
+        value: claim["value"].as_f64().expect("a claim has a value"),
+        about: about(judged, claim["phase"].as_str().expect("a claim has a phase")),
         is_open: claim["verdict"] == "unverifiable",
     };
     list(&judged.report["claims"]).iter().filter(is_rate).map(figure).collect()
 }
 
-/// Returns a pass; `None` for one that was not found in the calls.
+/// Returns a pass; `None` for one that was not found in the calls, or of which an amount is not known.
 fn about(judged: &Judged, id: &str) -> Option<About> {
     let phase = judged.phases.iter().find(|phase| phase["id"] == id)?;
     let reported = list(&judged.report["phases"]).iter().find(|phase| phase["id"] == id)?;
     let window = (phase["window"]["start_ns"].as_u64()?, phase["window"]["end_ns"].as_u64()?);
-    let fact = |name: &str| reported["facts"][name]["value"].as_f64().unwrap_or_default();
+    let fact = |name: &str| reported["facts"][name]["value"].as_f64();
     // A mix may have had one direction only.
-    let direction = match (text(&phase["direction"]), fact("read_calls"), fact("write_calls")) {
-        (mixed, 0.0, _) if mixed == "mixed" => "write".to_owned(),
-        (mixed, _, 0.0) if mixed == "mixed" => "read".to_owned(),
-        (direction, ..) => direction,
+    let direction = match text(&phase["direction"]) {
+        mixed if mixed == "mixed" => match (fact("read_calls")?, fact("write_calls")?) {
+            (0.0, _) => "write".to_owned(),
+            (_, 0.0) => "read".to_owned(),
+            _ => mixed,
+        },
+        direction => direction,
     };
     let both = |read: &str, write: &str| match direction.as_str() {
         "read" => fact(read),
         "write" => fact(write),
-        _ => fact(read) + fact(write),
+        _ => Some(fact(read)? + fact(write)?),
     };
     let names = text(&phase["names"]["operation"]);
-    let operations = if names.is_empty() { both("read_calls", "write_calls") } else { fact("name_calls") };
+    // A pass over names moves no data of its own.
+    let (bytes, operations) = match names.is_empty() {
+        true => (both("read_bytes", "write_bytes")?, both("read_calls", "write_calls")?),
+        false => (0.0, fact("name_calls")?),
+    };
     let file = |part: &Value| Some((part["file"]["s_dev"].as_u64()?, part["file"]["ino"].as_u64()?));
     Some(About {
         names,
-        bytes: both("read_bytes", "write_bytes"),
+        bytes,
         operations,
         direction,
         window: Some(window),
@@ -338,7 +345,7 @@ fn difference(claim: &Figure, figure: &Figure) -> Option<String> {
     (overlap < LEAST_OVERLAP).then(|| format!("the windows overlap by {:.0} %", overlap * 100.0))
 }
 
-/// Returns why a figure is no claim, in the words of the report.
+/// Returns why a figure did not become a claim, in the words of the report.
 fn reason(without: &Judged, figure: &Figure) -> String {
     let open = list(&without.report["unmatched"]["numbers"]).iter();
     let own = open.into_iter().find(|number| {

@@ -17,7 +17,7 @@ struct Arguments {
     /// Seed of the draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Run so many times as many commands
+    /// Multiply the number of commands by N
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: u32,
     /// Run these tools alone

@@ -102,6 +102,9 @@ impl View<'_> {
         add(FactName::FailedCalls, Quantity::count(self.sums().failed_data_calls + failed_syncs));
         add(FactName::ShortCalls, Quantity::count(self.sums().short_calls));
         add(FactName::UntimedBytes, Quantity::bytes(self.sums().untimed_bytes));
+        if self.phase.after_ramp {
+            add(FactName::InFlightAtStart, Quantity::ns(self.sums().in_flight_at_start_ns));
+        }
         add(FactName::SyncsInside, Quantity::count(succeeded));
         add(FactName::Msyncs, Quantity::count(msyncs));
         for (name, latency) in latencies.quantities(&LatencyNames::SYNCS).into_iter().flatten() {

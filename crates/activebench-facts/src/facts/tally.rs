@@ -43,6 +43,8 @@ pub(super) struct PhaseTally {
     /// Bytes that the calls themselves inserted into the page cache.
     pub(super) cached_bytes: u64,
     pub(super) untimed_bytes: u64,
+    /// From the start of a part to the end of the last of its calls that were in flight then.
+    pub(super) in_flight_at_start_ns: u64,
     /// Data calls of the phase's direction whose offset is unknown.
     pub(super) unplaced_calls: u64,
     /// Bytes written through the page cache that a later sync covers; `uncovered_bytes`: that no sync covers.
@@ -254,7 +256,12 @@ impl<'a> Tally<'a> {
         }
         for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
             let (phase, part) = (&self.phases[place.phase()], place.part(self.phases));
-            if call.start_ns < part.start_ns || !has_size(phase.call_bytes, call) || !is_on(part, call) {
+            if !has_size(phase.call_bytes, call) || !is_on(part, call) {
+                continue;
+            }
+            if call.start_ns < part.start_ns {
+                let in_flight_ns = &mut self.of_phases[place.phase()].in_flight_at_start_ns;
+                *in_flight_ns = call.end_ns.saturating_sub(part.start_ns).max(*in_flight_ns);
                 continue;
             }
             let plan = &mut self.planned[number];

@@ -202,6 +202,26 @@ fn each_task_has_its_own_window() {
 }
 
 #[test]
+fn a_call_that_a_ramp_leaves_in_flight_is_not_the_pass_s_and_shows_how_long_it_delayed_the_clock() {
+    let mut story = Story::new();
+    story.open(3, "f");
+    let across = story.read(3, 0);
+    let inside = story.read(3, 1);
+    // The window begins in the middle of a call, or between two.
+    for (start_ns, rest_ns) in [(across.end_ns - CALL_NS / 4, CALL_NS / 4), (inside.start_ns, 0)] {
+        let mut phase = read_phase(3, (start_ns, inside.end_ns));
+        phase.after_ramp = true;
+        check(
+            "ramp",
+            &story.facts(phase.clone()),
+            &[(ReadBytes, blocks(1)), (InFlightAtStart, count(rest_ns)), (ReadLatencyMax, count(CALL_NS))],
+        );
+        phase.after_ramp = false;
+        assert!(story.facts(phase).get(InFlightAtStart).is_none());
+    }
+}
+
+#[test]
 fn a_task_that_outlived_the_observation_has_no_parent_window() {
     let (mut story, parts) = stonewalled();
     story.events.tasks.pop();

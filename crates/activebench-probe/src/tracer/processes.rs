@@ -100,7 +100,7 @@ impl Elsewhere {
         }
     }
 
-    /// A thread ended, and its account was not read.
+    /// The account of a thread was not read at its end, or at an earlier reading from which it is counted.
     pub(super) fn lose(&mut self) {
         self.unread += 1;
     }
