@@ -145,7 +145,10 @@ fn three_lies_of_a_script_of_eight_runs_are_found_and_nothing_else() {
     let volume = Volume::on_loop("ext4", 1024, "noatime");
     // MiB called MB, the best called the mean, and a run without a sync.
     let best = r#"{if($1>m)m=$1} END{printf "write, mean of 3 runs: %.1f MB/s\n", m/1e6}"#;
-    let run = script(&volume, &eight(["w/1048576", best], LIE));
+    let lies = eight(["w/1048576", best], LIE);
+    // Where three runs are as fast by chance, the best is the mean.
+    let differ = |run: &Verified| numbers(run).last().is_some_and(|(_, derivation, _)| derivation != "mean");
+    let run = (0..4).map(|_| script(&volume, &lies)).find(differ).expect("three runs that differ");
     run.assert_nothing_lost();
     let measurements = run.report["measurements"].as_array().expect("measurements");
     assert_eq!(measurements.len(), 8, "{}", run.story());
