@@ -109,7 +109,8 @@ fn eight(summary: [&str; 2], last: &str) -> String {
         format!("fio --name=back --rw=read --bs=256k --size=64m --direct=1 --filename=a {json} | tee r.json >/dev/null"),
         format!("fio --name=job --rw=randread --bs=16k --size=16m --direct=1 --filename=a {json} --output=rr.json"),
         format!("for i in 1 2 3; do {repeated}; bw write <rep$i.json >>reps; done"),
-        format!("{HONEST} --filename=b1 {json} >b1.json &"),
+        // Long enough to meet the other one on a slow machine.
+        format!("{HONEST} --filename=b1 --size=384m {json} >b1.json &"),
         format!("{last} --filename=b2 {json} >b2.json &"),
         "wait".to_owned(),
         "W=$(echo \"$A\" | bw write); R=$(bw read <r.json); RR=$(bw read <rr.json)".to_owned(),
