@@ -24,8 +24,9 @@ use activebench_tools::{Adapter, adapter_by_name, execution};
 
 use crate::{thresholds, tool_files};
 
-/// Returns the plan of a command, and the exit code that it gives.
-pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> (PlanReport, i32) {
+/// Returns the plan of a command, and the exit code that it gives. `settings` says where defaults of the options come
+/// from.
+pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds, settings: String) -> (PlanReport, i32) {
     let known = execution::named_tool(&command);
     let (tool, plan) = match &known {
         Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own).0)),
@@ -71,6 +72,7 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
         target: target.as_ref().map(target_line),
         detectors: DETECTORS.iter().filter(|d| !d.is_of_the_plan()).map(|d| d.code.to_owned()).collect(),
         profile: manifest.choices.profile.clone(),
+        settings,
     };
     let exit_code = match (worst, manifest.choices.fail_on) {
         (Some(Severity::Fail), FailOn::Fail | FailOn::Warn) | (Some(Severity::Warn), FailOn::Warn) => 1,

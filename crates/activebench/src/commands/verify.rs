@@ -23,11 +23,12 @@ use activebench_model::run::Choices;
 use activebench_model::series::{JudgedSeries, Until};
 use activebench_probe::{Payload, ProbeOptions};
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory, ValueEnum};
 
 use super::{Rights, Subcommand};
 use crate::arguments::{Live, OUTPUT, Output, RunsFolder, known_profile, parse_percent, parse_size};
-use crate::{formats, output};
+use crate::settings::Settings;
+use crate::{Cli, formats, output};
 
 /// Headings of the options in the help, beside [`OUTPUT`].
 const RUNNING: &str = "Running the benchmark";
@@ -288,7 +289,8 @@ impl Subcommand for Verify {
             plan::output_has_no_reader(&command).map_err(|why| anyhow!("--claim: {why}")).or_exit(ExitCode::Usage)?;
         }
         if self.plan {
-            let (report, exit_code) = plan::plan(choices, command, &thresholds);
+            let settings = Settings::read(&Cli::command())?.words();
+            let (report, exit_code) = plan::plan(choices, command, &thresholds, settings);
             output::deliver_document(&self.output.formats, &report)?;
             return Ok(exit_code);
         }
