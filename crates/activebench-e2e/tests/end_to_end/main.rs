@@ -23,6 +23,7 @@ mod history;
 mod html;
 mod iozone;
 mod latency;
+mod library;
 mod limited_rates;
 mod limiter;
 mod mix;

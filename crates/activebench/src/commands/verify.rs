@@ -145,6 +145,11 @@ pub(crate) struct Verify {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     #[arg(help_heading = OBSERVING, hide_short_help = true)]
     sample_hz: u32,
+    /// Count the calls of the C library's `fwrite`, `putc`, `fread`, `getc` and their like, of libaio and of liburing, by
+    /// phase. Every process on this machine that calls one of them takes about a microsecond longer for it meanwhile.
+    #[arg(long)]
+    #[arg(help_heading = OBSERVING)]
+    library: bool,
     /// Treatment of the data that the tool writes: samples of the first 4 KiB of a write (at most 256 per second and
     /// CPU) show how much of it is zeros, compressible or written before.
     #[arg(long, value_enum, default_value_t = PayloadArgument::Figures)]
@@ -389,6 +394,7 @@ impl Verify {
             time_every_call: self.latency == LatencyArgument::Full,
             look_every_caller_up: self.look_every_caller_up,
             sample_hz: self.sample_hz,
+            library: self.library,
             payload: self.payload.into(),
             events_limit_bytes: self.events_limit,
             ring_bytes: self.ring_kib << 10,
