@@ -77,6 +77,8 @@ pub(crate) const FUSE2FS: Tool = Tool {
         zypper: None,
     },
 };
+/// Serves a folder through FUSE.
+pub(crate) const BINDFS: Tool = Tool { command: "bindfs", packages: Packages::everywhere("bindfs") };
 /// Shows the HTML report; a download of about 125 MB.
 pub(crate) const CHROMIUM: Tool = Tool { command: "chromium", packages: Packages::everywhere("chromium") };
 /// Binds a command to CPUs.
@@ -144,6 +146,7 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &MKFS_BTRFS,
     &LOSETUP,
     &FUSE2FS,
+    &BINDFS,
     &CHROMIUM,
     &NUMACTL,
     &ZSTD,
@@ -169,6 +172,7 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &MKFS_BTRFS,
     &LOSETUP,
     &FUSE2FS,
+    &BINDFS,
     &NUMACTL,
 ];
 /// Tools of the measurement of claims without adapters.

@@ -2,6 +2,7 @@
 //! payload, links, and figures that are computed from the calls.
 
 pub(crate) mod bytes;
+pub(crate) mod daemon;
 pub(crate) mod device_layers;
 pub(crate) mod device_link;
 pub(crate) mod each_write;

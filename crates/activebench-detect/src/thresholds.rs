@@ -153,6 +153,13 @@ thresholds! {
     /// AB106: share of the bytes that must pass the device, whoever they are put down to, to
     /// doubt our attribution rather than the run.
     ab106_unattributed_ratio = 0.01, Ratio, "default";
+    /// AB106: share of the bytes that a FUSE file system was asked for which its daemon's devices must move to have served
+    /// them.
+    ab106_daemon_all_ratio = 0.9, Ratio, "default: read ahead before the pass, and a daemon's own cache, may take a tenth";
+    /// AB106: share above which others must have used the same daemon.
+    ab106_daemon_others_ratio = 1.5, Ratio, "default: read ahead, metadata and a journal take less than half again";
+    /// AB106: share up to which the devices served nothing that counts.
+    ab106_daemon_nothing_ratio = 0.05, Ratio, "default: far below what compression leaves of ordinary data";
     /// AB108: difference between the promised share of reads and the observed one, from which on it warns.
     ab108_difference_warn_ratio = 0.02, Ratio, "default; Drishti P01 to P04 warn of 10 %";
     /// AB108: standard deviations that chance may take from a share that is drawn.

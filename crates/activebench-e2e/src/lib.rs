@@ -403,6 +403,15 @@ impl Volume {
         volume
     }
 
+    /// The folder of another volume, served by a process through FUSE.
+    pub fn bindfs(below: &Self) -> Self {
+        let volume = Self::without_device();
+        fs::create_dir(volume.path()).expect("a mount point");
+        let [from, to] = [below.path(), volume.path()].map(|path| path.to_str().expect("a UTF-8 path").to_owned());
+        run("bindfs", &[&from, &to]);
+        volume
+    }
+
     fn mount(&self, arguments: &[&str]) {
         fs::create_dir_all(self.path()).expect("a mount point");
         let mount_point = self.path();

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
-use activebench_model::call::{DeviceNumber, FileKind, Op};
+use activebench_model::call::{DeviceNumber, FileId, FileKind, Op};
 use activebench_model::ceiling::Ceilings;
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Backend, OtherTracer};
-use activebench_model::host::Host;
+use activebench_model::daemon::Daemon;
+use activebench_model::host::{Host, Target, Tier};
 use activebench_model::log::Totals;
 use activebench_model::preparation::Preparation;
 use activebench_model::readings::Readings;
@@ -797,7 +798,31 @@ fn observed_host(
     host.readings = Some(std::mem::take(&mut outcome.readings));
     // A tool reads its own /proc like every program; no figure is about that.
     host.targets.retain(|target| !PSEUDO_FILE_SYSTEMS.contains(&target.fs_type.as_str()));
+    match daemons(&host.targets, &outcome.observation) {
+        Ok(daemons) => host.daemons = daemons,
+        Err(error) => host.unread.push(error.to_string()),
+    }
     (host, unread)
+}
+
+/// Returns what is behind the FUSE file systems among the targets, which are still mounted.
+fn daemons(targets: &[Target], observation: &Observation) -> Result<Vec<Daemon>, Unreadable> {
+    let mut on_fuse = targets.iter().filter(|target| target.tier == Tier::Fuse).peekable();
+    if on_fuse.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    // Files that a daemon opens for each request are open no more; its requests name them.
+    let mut moved: BTreeMap<u32, BTreeSet<FileId>> = BTreeMap::new();
+    for batch in observation.block() {
+        for event in batch? {
+            if let Some(file) = event.file.filter(|_| event.tgid != 0) {
+                moved.entry(event.tgid).or_default().insert(file);
+            }
+        }
+    }
+    let moved_by = |pid: u32| moved.get(&pid).cloned().unwrap_or_default();
+    let roots = Roots::default();
+    Ok(on_fuse.map(|target| activebench_host::daemon_of(&roots, target, &moved_by)).collect())
 }
 
 fn manifest(choices: Choices, command: CommandLine, outcome: Outcome, host: Host, incomplete: Vec<String>) -> Manifest {

@@ -27,6 +27,7 @@ mod call_facts;
 mod call_family;
 mod completions;
 mod cpu_times;
+mod daemons;
 mod depth;
 mod device;
 mod device_facts;
@@ -231,6 +232,7 @@ pub fn resolve_phases(
             device_facts::add(gaps, seen, &mut phase.facts);
         }
     }
+    daemons::add(source, manifest, &gaps, &mut phases)?;
     payload::add(source, manifest, &mut parts, &mut phases)?;
     host_counters::add(manifest, activity, &mut phases);
     let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));

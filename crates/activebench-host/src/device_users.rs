@@ -201,7 +201,7 @@ fn of_process(reader: &Reader, process: u32, parts: &[Part]) -> Result<Vec<Opene
 }
 
 /// Returns the flags of an open descriptor, from its `fdinfo`.
-fn flags_of(text: &str) -> Option<OFlags> {
+pub(crate) fn flags_of(text: &str) -> Option<OFlags> {
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
     u32::from_str_radix(flags.trim(), 8).ok().map(OFlags::from_bits_retain)
 }

@@ -9,6 +9,7 @@
 
 mod block;
 mod cgroup;
+mod daemon;
 mod device_users;
 mod hardware;
 mod identity;
@@ -25,6 +26,7 @@ mod survey;
 mod watch;
 
 pub use cgroup::{IoLimits, io_limits};
+pub use daemon::daemon_of;
 pub use device_users::{Opener, Usage, block_devices_behind, usage_of};
 pub use hardware::read_hardware;
 pub use interfaces::{Traffic, traffic};

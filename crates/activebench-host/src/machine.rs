@@ -33,6 +33,7 @@ pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
         hardware: None,
         hostname: None,
         targets,
+        daemons: Vec::new(),
         unread: Vec::new(),
     };
     if !used.is_empty() {

@@ -144,6 +144,11 @@ impl Reader {
         Ok(without_dots(&folder.join(target)))
     }
 
+    /// Returns the text of a symbolic link, as the kernel shows it.
+    pub(crate) fn target(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        fs::read_link(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+    }
+
     /// Returns the block device of a device node, following links; `None` for any other file.
     pub(crate) fn block_device(&self, path: &Path) -> Result<Option<DeviceNumber>, ReadError> {
         let metadata =

@@ -246,6 +246,19 @@ fact_names! {
     Flushes = "flushes", Count;
     /// Requests with FUA in the same span. Scope: device.
     FuaWrites = "fua_writes", Count;
+    /// Bytes that the daemon of a FUSE file system read inside the window from the devices on which it keeps its data: by
+    /// its own requests, and of its files. It counts all users of the mount together. Absent where the files are not on
+    /// FUSE. Missing where the daemon or its storage is not known. Scope: device. Source: block probe.
+    DaemonDeviceReadBytes = "daemon_device_read_bytes", Bytes;
+    /// As above, bytes written from the start of the window to the end of the sync by which the tool made its bytes
+    /// durable, or to the end of the window where it made them durable by no sync.
+    DaemonDeviceWriteBytesDurable = "daemon_device_write_bytes_until_durable", Bytes;
+    /// Bytes of writes in the same span that the daemon's own threads submitted: for a sync or direct I/O. The kernel's
+    /// writeback submits the others, whether anybody waits for them or not. As above.
+    DaemonSubmittedBytes = "daemon_submitted_bytes", Bytes;
+    /// FLUSH requests and writes with FUA that the daemon's devices completed in the same span, whoever requested them.
+    /// As above.
+    DaemonFlushes = "daemon_flushes", Count;
     /// Successful syncs of the phase's files inside the window. Source: calls.
     SyncsInside = "syncs_inside", Count;
     /// Time from the start of the window to the end of the sync that made all bytes durable, inside or

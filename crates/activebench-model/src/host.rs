@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{DeviceNumber, FileId};
+use crate::daemon::Daemon;
 use crate::direction::Direction;
 use crate::hardware::Hardware;
 use crate::readings::Readings;
@@ -43,6 +44,10 @@ pub struct Host {
     pub hostname: Option<String>,
     /// The storage stacks, one per mounted file system or block device used.
     pub targets: Vec<Target>,
+    /// What is behind the FUSE file systems among `targets`. A FUSE file system without an entry is from an activebench
+    /// that did not look for its daemon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub daemons: Vec<Daemon>,
     /// Sources that could not be read, with the reason.
     pub unread: Vec<String>,
 }
@@ -152,6 +157,11 @@ impl Host {
     /// Returns the target of a file, by the device of its super block.
     pub fn target_of(&self, file: FileId) -> Option<&Target> {
         self.targets.iter().find(|target| target.s_dev.0 == file.s_dev)
+    }
+
+    /// Returns the daemon behind a file; `None` where no FUSE file system is known to hold it.
+    pub fn daemon_of(&self, file: FileId) -> Option<&Daemon> {
+        self.daemons.iter().find(|daemon| daemon.s_dev.0 == file.s_dev)
     }
 
     /// Returns the targets of these files, each once, in the files' order.

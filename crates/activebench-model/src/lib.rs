@@ -15,6 +15,7 @@ pub mod claim;
 pub mod command;
 pub mod compare;
 pub mod coverage;
+pub mod daemon;
 pub mod direction;
 pub mod errno;
 pub mod event;

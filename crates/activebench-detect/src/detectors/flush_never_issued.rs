@@ -13,6 +13,8 @@
 //!   claim is misleading.
 //! - Direct writes and no sync: it warns for a claim of durable writes, and is a note for a claim on the device.
 //!
+//! On FUSE the device is that of the daemon behind the mount, and its flushes are `daemon_flushes`.
+//!
 //! A write-through device needs no flush, and the kernel drops flushes to it: not applicable.
 //!
 //! # When it is wrong
@@ -37,6 +39,7 @@ use activebench_model::units::Quantity;
 use crate::advice::wording::advise;
 use crate::cases::run::{Case, Firing, Halt, Weight, device_below, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::daemon::storage_of;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -47,6 +50,17 @@ const FACTS: &[FactName] = &[
     FactName::DirectShare,
     FactName::DurableSpan,
     FactName::DeviceTotalBytes,
+    FactName::WriteBytes,
+];
+
+/// The facts for a pass on FUSE.
+const FACTS_OF_DAEMON: &[FactName] = &[
+    FactName::DaemonFlushes,
+    FactName::SyncsInside,
+    FactName::SyncWriteShare,
+    FactName::DirectShare,
+    FactName::DurableSpan,
+    FactName::DaemonDeviceWriteBytesDurable,
     FactName::WriteBytes,
 ];
 
@@ -99,10 +113,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
     let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
-    let device = match target.tier {
+    let on_fuse = target.tier == Tier::Fuse;
+    let (target, device) = match target.tier {
         Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),
-        _ => device_below(target)?,
+        // The daemon's own storage.
+        Tier::Fuse => run
+            .daemon_of(phase)
+            .and_then(storage_of)
+            .ok_or_else(|| Halt::undecided("The storage of the daemon behind the file is not known."))?,
+        _ => (target, device_below(target)?),
     };
+    let of_daemon = case.resting_on(FACTS_OF_DAEMON.to_vec());
+    let case = if on_fuse { &of_daemon } else { case };
     match device.write_cache.as_deref() {
         Some("write through") => {
             return Err(Halt::not_applicable(format!(
@@ -138,13 +160,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !synced && direct == 0.0 {
         return Err(Halt::not_applicable("Nothing was synced. See AB301."));
     }
-    let flushed = run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?;
+    let (flushed, moved) = match on_fuse {
+        true => (run.fact(phase, FactName::DaemonFlushes)?, FactName::DaemonDeviceWriteBytesDurable),
+        false => {
+            (run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?, FactName::DeviceTotalBytes)
+        }
+    };
     let limit = &case.thresholds().ab303_flushes_floor_count;
     if flushed > limit.value.value {
         return Ok(case.silent(""));
     }
     // A stacked device may complete no request of its own; then a flush cannot be expected there.
-    if run.fact(phase, FactName::DeviceTotalBytes)? == 0.0 {
+    if run.fact(phase, moved)? == 0.0 {
         return Err(Halt::undecided(format!("No completed request was observed at {}.", device.name)));
     }
     let durable = case.claims().iter().any(|claim| run.subject_of(claim) == Subject::DurableWrite);

@@ -23,8 +23,19 @@
 //! A tracer sees no device. There direct reads fail when storage gave nothing to the calls (`storage_read_bytes`), and
 //! writes are undecided.
 //!
+//! On FUSE the daemon behind the mount is found, and its devices are compared with what it was asked for: reads that the
+//! page cache above it did not answer, direct and synced writes, each written block once. From 0.9 of that on it is
+//! silent. Up to 0.05 it fails: a cache below answered, or the sync made nothing durable. A daemon that has all its files
+//! in memory fails. It is undecided:
+//!
+//! - between these shares, where a cache and compression cannot be separated, and above 1.5, where others used the
+//!   daemon too;
+//! - for writes of which the daemon itself submitted none;
+//! - where the daemon or its storage is not known, data can come from elsewhere (a socket), or a loop device below reads
+//!   its file through memory.
+//!
 //! AB201 judges buffered reads that reach no device, AB301 buffered writes without a sync. It is undecided on a
-//! network file system, on FUSE and where the kind of storage is unknown, because activebench cannot observe what is
+//! network file system and where the kind of storage is unknown, because activebench cannot observe what is
 //! behind them. The same applies to 0 bytes at a stacked device (dm, md), which may leave its requests to the layers
 //! below.
 //!
@@ -47,6 +58,7 @@ use activebench_model::units::Quantity;
 
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::daemon::{self, Served};
 use crate::evidence::from_storage::FromStorage;
 use crate::run::Run;
 
@@ -139,7 +151,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Tier::Network => {
             Err(Halt::undecided(format!("The server of {} is not observed from this host.", target.fs_type)))
         }
-        Tier::Fuse => Err(Halt::undecided(format!("The daemon behind {} is not observed.", target.fs_type))),
+        Tier::Fuse => behind_a_daemon(&case.resting_on(daemon::FACTS.to_vec()), phase),
         Tier::Unknown => Err(Halt::undecided(format!("The storage below {} is not known.", target.fs_type))),
     }
 }
@@ -182,6 +194,80 @@ fn nothing_moved(case: &Case<'_>, moved: f64) -> Result<Finding, Halt> {
         meaning: "The figure does not come from I/O.".to_owned(),
         advice: "check what the tool really did: its output is not a measurement".to_owned(),
     }))
+}
+
+/// Judges a pass on FUSE by what its daemon's devices moved.
+fn behind_a_daemon(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let daemon = run.daemon_of(phase).ok_or_else(|| Halt::undecided("The daemon behind the file is not known."))?;
+    let name = daemon.name();
+    if daemon::is_in_memory(daemon) {
+        return Ok(case.resting_on(vec![FactName::ReadBytes, FactName::WriteBytes]).fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: Some(in_bytes(run.moved(phase)?)),
+            threshold: limits.ab106_device_floor_bytes.clone(),
+            message: format!("{} for storage. All that {name} has open is in memory.", case.claimed()),
+            meaning: "The figure is the rate of copying in memory.".to_owned(),
+            advice: "mount the file system over the device to be measured".to_owned(),
+        }));
+    }
+    if phase.direction == Direction::Write {
+        let synced = run.fact(phase, FactName::SyncedBytes)?;
+        let direct = run.fact(phase, FactName::DirectShare)? >= 1.0;
+        if !direct && synced < limits.ab106_inline_ceiling_bytes.value.value {
+            return Ok(case.silent("Too little was synced to expect it at the device. AB301 and AB302 check syncs."));
+        }
+    }
+    let Served { asked, at_devices } = run.served_by_daemon(phase)?;
+    if phase.direction == Direction::Read && asked < run.moved(phase)? * limits.ab106_daemon_nothing_ratio.value.value {
+        return Ok(case.silent("The page cache answered the reads. AB201 checks where they came from."));
+    }
+    let share = at_devices / asked;
+    let moved = if phase.direction == Direction::Read { "gave" } else { "got" };
+    let at = || {
+        format!("The daemon {name} was asked for {}, and its devices {moved} {}", in_bytes(asked), in_bytes(at_devices))
+    };
+    if let Some(cached) = daemon::cached_below(daemon) {
+        return Err(Halt::undecided(format!("{}, but {cached}.", at())));
+    }
+    match share {
+        share if share > limits.ab106_daemon_others_ratio.value.value => {
+            Err(Halt::undecided(format!("{}: others used it, too.", at())))
+        }
+        // The kernel may have written it by itself, and something else in its place.
+        share
+            if share >= limits.ab106_daemon_all_ratio.value.value
+                && phase.direction == Direction::Write
+                && run.fact(phase, FactName::DaemonSubmittedBytes)? == 0.0 =>
+        {
+            Err(Halt::undecided(format!("{}, none of it by a sync of the daemon.", at())))
+        }
+        share if share >= limits.ab106_daemon_all_ratio.value.value => Ok(case.silent(format!("{}.", at()))),
+        _ if !daemon.elsewhere.is_empty() => {
+            Err(Halt::undecided(format!("{}, but {}.", at(), daemon.elsewhere.join(", "))))
+        }
+        share if share > limits.ab106_daemon_nothing_ratio.value.value => {
+            Err(Halt::undecided(format!("{}. Its caches and its compression cannot be separated.", at())))
+        }
+        share => Ok(case.fires(Firing {
+            weight: Weight::Fail(Effect::Misleading),
+            observed: Some(Quantity::ratio(share)),
+            threshold: limits.ab106_daemon_nothing_ratio.clone(),
+            message: format!("{}. {}.", case.claimed(), at()),
+            meaning: match phase.direction {
+                Direction::Read => {
+                    "The data came from memory below the file system: a cache of the daemon, or the page cache of its \
+                     files."
+                        .to_owned()
+                }
+                _ => "The data was in memory below the file system when the clock stopped.".to_owned(),
+            },
+            advice: match phase.direction {
+                Direction::Read => "drop the caches before the run, that of the daemon by mounting again".to_owned(),
+                _ => format!("check what {name} does with a sync"),
+            },
+        })),
+    }
 }
 
 fn on_a_device(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {

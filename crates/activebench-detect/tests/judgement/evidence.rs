@@ -211,7 +211,11 @@ const OTHER_EVIDENCE: &[Removal] = &[
     ),
     (
         "the devices below it",
-        |stored| stored.manifest.host.targets.iter_mut().for_each(|target| target.layers.clear()),
+        |stored| {
+            let host = &mut stored.manifest.host;
+            let behind = host.daemons.iter_mut().flat_map(|daemon| &mut daemon.storage);
+            host.targets.iter_mut().chain(behind).for_each(|target| target.layers.clear());
+        },
         &["AB205", "AB303", "AB601"],
     ),
     ("the size of memory", |stored| stored.manifest.host.memory_bytes = None, &[]),

@@ -74,6 +74,8 @@ pub enum Medium {
     RelativeOverlay,
     /// ext4 in a file, served by a process.
     Fuse,
+    /// The folder of another file system on a loop device, served by a process.
+    Bindfs,
 }
 
 /// The volume of a case.
@@ -315,6 +317,9 @@ impl Case {
             match volume.kind {
                 Medium::Tmpfs => {}
                 Medium::Fuse => programs.extend(["fuse2fs", "mkfs.ext4"].map(str::to_owned)),
+                Medium::Bindfs => {
+                    programs.extend(["bindfs".to_owned(), "losetup".to_owned(), format!("mkfs.{}", volume.fs)]);
+                }
                 Medium::StripedBtrfs | Medium::MirroredBtrfs => {
                     programs.extend(["losetup", "mkfs.btrfs"].map(str::to_owned));
                 }

@@ -107,6 +107,12 @@ impl Stage {
             Medium::Zram => Volume::on_zram(&spec.fs, spec.mib, &spec.mount)?,
             Medium::Tmpfs => Volume::tmpfs(spec.mib),
             Medium::Fuse => Volume::fuse(spec.mib),
+            Medium::Bindfs => {
+                let below = Volume::on_loop(&spec.fs, spec.mib, &spec.mount);
+                let served = Volume::bindfs(&below);
+                self.below = Some(below);
+                served
+            }
             Medium::Overlay | Medium::RelativeOverlay => {
                 let below = Volume::on_loop(&spec.fs, spec.mib, &spec.mount);
                 let overlay = match spec.kind {

@@ -152,7 +152,8 @@ impl Redactor {
         for limit in &manifest.host.io_limits {
             self.learn_path(limit.group.as_bytes());
         }
-        for target in &manifest.host.targets {
+        let behind = manifest.host.daemons.iter().flat_map(|daemon| &daemon.storage);
+        for target in manifest.host.targets.iter().chain(behind) {
             self.learn_target(target);
         }
         for used in manifest.ceilings.iter().flat_map(|ceilings| &ceilings.used) {

@@ -158,6 +158,7 @@ pub(crate) fn host() -> Host {
             ],
             tier: Tier::Block,
         }],
+        daemons: Vec::new(),
         unread: Vec::new(),
     }
 }
