@@ -175,7 +175,20 @@ pub(crate) fn targets(host: &Host) -> Vec<String> {
         let unread = if host.unread.is_empty() { String::new() } else { format!(": {}", list(&host.unread, 3)) };
         return vec![format!("not known{unread}")];
     }
-    host.targets.iter().map(target).collect()
+    host.targets.iter().map(|of| target(of) + &served_by(host, of)).collect()
+}
+
+/// Returns ` served by bindfs (process 9) from loop0` for a FUSE file system whose daemon was looked for.
+fn served_by(host: &Host, target: &Target) -> String {
+    let Some(daemon) = host.daemons.iter().find(|daemon| daemon.s_dev == target.s_dev) else { return String::new() };
+    if let Some(why) = &daemon.unknown {
+        return format!(", served by a daemon that is not known: {why}");
+    }
+    let mut from: Vec<&str> =
+        daemon.storage.iter().flat_map(Target::devices).map(|device| device.name.as_str()).collect();
+    from.extend(daemon.elsewhere.iter().map(String::as_str));
+    let from = if from.is_empty() { "memory".to_owned() } else { list(&from, 3) };
+    format!(", served by {} from {from}", daemon.name())
 }
 
 /// Returns `/: ext4 < vda (virtio); write cache of vda: write back`.
