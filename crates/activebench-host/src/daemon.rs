@@ -160,6 +160,9 @@ impl Opened {
         let folder = Process::Id(pid).folder();
         let (mounts, _) = Mounts::parse(&reader.bytes(&folder.join("mountinfo")).map_err(|error| error.to_string())?);
         let names = reader.names(&folder.join("fd")).map_err(|error| error.to_string())?;
+        // Where its own tools may ask it something. No data comes from there.
+        let unix = reader.text(&folder.join("net/unix")).unwrap_or_default();
+        let listening: BTreeSet<&str> = unix.lines().filter_map(listening_socket).collect();
         let mut opened = Self::default();
         let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
         for name in names.iter().take(MOST_DESCRIPTORS) {
@@ -168,8 +171,12 @@ impl Opened {
             let Ok(about) = reader.text(&folder.join("fdinfo").join(name)) else { continue };
             let access = flags_of(&about).unwrap_or(OFlags::RDWR) & OFlags::RWMODE;
             let bytes = target.as_os_str().as_bytes();
-            if bytes.starts_with(b"socket:") {
-                opened.elsewhere.insert("it has a socket open".to_owned());
+            if let Some(socket) = bytes.strip_prefix(b"socket:[") {
+                let listens =
+                    std::str::from_utf8(socket).is_ok_and(|inode| listening.contains(inode.trim_end_matches(']')));
+                if !listens {
+                    opened.elsewhere.insert("it has a socket open".to_owned());
+                }
             } else if bytes.starts_with(b"pipe:") {
                 if access != OFlags::WRONLY {
                     read.insert(target.clone());
@@ -196,6 +203,15 @@ impl Opened {
         }
         Ok(opened)
     }
+}
+
+/// Returns the inode of a listening socket of this host in a line of `/proc/PID/net/unix`.
+fn listening_socket(line: &str) -> Option<&str> {
+    // __SO_ACCEPTCON of include/uapi/linux/net.h.
+    const LISTENS: u32 = 1 << 16;
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;
+    (flags & LISTENS != 0).then_some(*fields.get(6)?)
 }
 
 /// Returns the file of a descriptor; `Some(None)` for one that the kernel makes up. Does not ask the file itself.
@@ -318,6 +334,12 @@ mod tests {
         let tree = Tree::new();
         tree.process(9, "sshfs", &["sshfs", "host:", "/mnt"]);
         tree.open(9, 4, "/dev/fuse", &connection(40));
+        tree.file(
+            "9/net/unix",
+            "Num RefCount Protocol Flags Type St Inode Path\n0: 00000002 00000000 00010000 0001 01 70 /run/control\n",
+        );
+        tree.open(9, 10, "socket:[70]", "flags:\t02\n");
+        assert_eq!(tree.daemon().elsewhere, Vec::<String>::new());
         tree.open(9, 5, "socket:[7]", "flags:\t02\n");
         tree.open(9, 6, "pipe:[8]", "flags:\t00\n");
         tree.open(9, 7, "pipe:[9]", "flags:\t00\n");
