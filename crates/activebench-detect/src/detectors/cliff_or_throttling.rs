@@ -13,6 +13,9 @@
 //! - For buffered writes with a sync inside the clock it uses the rate of the device (`device_throughput_fifth_*`).
 //!   Their calls show only when the data was copied.
 //!
+//! Of a pass over names (create, stat, delete) the fifths of its rate are compared in the same way
+//! (`name_rate_fifth_*`). A fall is a note: a directory can become slower with the number of its files.
+//!
 //! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
 //! below 5 s and passes of fewer than 100 calls are not judged.
 //!
@@ -118,10 +121,48 @@ impl RateSource {
     }
 }
 
+/// The facts for a pass over names.
+const FACTS_OF_NAMES: &[FactName] =
+    &[FactName::Window, FactName::NameFifth1Rate, FactName::NameFifth5Rate, FactName::NameFifthsError];
+
+/// Judges a pass over names: a directory can slow down with the number of its files.
+fn of_names(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    if run.fact(phase, FactName::Window)? < limits.ab703_window_least_ns.value.value {
+        return Err(Halt::not_applicable("The pass is too short to distinguish a cliff from a pause."));
+    }
+    let [first, last, error] = [FactName::NameFifth1Rate, FactName::NameFifth5Rate, FactName::NameFifthsError]
+        .map(|name| run.fact(phase, name));
+    let (first, last, error) = (first?, last?, error?);
+    let limit = &limits.ab703_last_fifth_warn_ratio;
+    let is_noise = first - last <= limits.ab703_error_deviations_count.value.value * error;
+    if first <= 0.0 || last >= limit.value.value * first || is_noise {
+        return Ok(case.silent(""));
+    }
+    let rate = |value| Quantity::ops_per_sec(value);
+    Ok(case.fires(Firing {
+        weight: Weight::Note,
+        observed: Some(Quantity::ratio(last / first)),
+        threshold: limit.clone(),
+        message: format!(
+            "The names took {} in the last fifth of the pass and {} in the first (a ratio of {}).",
+            rate(last),
+            rate(first),
+            Quantity::ratio(last / first)
+        ),
+        meaning: "A directory can become slower with the number of its files. The figure is a mean over all sizes."
+            .to_owned(),
+        advice: "quote the number of files with the figure".to_owned(),
+    }))
+}
+
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    if phase.names.is_some() {
+        return of_names(&case.resting_on(FACTS_OF_NAMES.to_vec()), phase);
+    }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    if phase.names.is_some() || phase.direction == Direction::None {
+    if phase.direction == Direction::None {
         return Err(Halt::not_applicable("The pass does not move data."));
     }
     if run.fact(phase, FactName::Window)? < limits.ab703_window_least_ns.value.value {
