@@ -4,6 +4,7 @@
 pub(crate) mod bytes;
 pub(crate) mod device_layers;
 pub(crate) mod device_link;
+pub(crate) mod each_write;
 pub(crate) mod from_storage;
 pub(crate) mod interval;
 pub(crate) mod mapped_files;

@@ -810,9 +810,17 @@ impl Verified {
             let metric = claim["metric"].as_str().unwrap_or("");
             metric.contains("latency") || metric.starts_with("cpu-") || is_short(&claim["phase"])
         };
+        // The hypervisor gave so much of the CPU time to others that the figure is nobody's. No other cause is excused.
+        let is_stolen = |phase: &Value| {
+            let of_phase = |f: &&Value| f["outcome"] == "fires" && f["phase"] == *phase;
+            list("findings").iter().filter(of_phase).any(|f| f["code"] == "AB602" && f["severity"] == "fail")
+        };
+        let mut stolen = false;
         for claim in list("claims") {
             let holds = claim["verdict"] == "confirmed" || claim["verdict"] == "not-checked" && may_be_open(&claim);
-            assert!(holds, "{}", self.story());
+            let is_open = claim["verdict"] == "unverifiable" && is_stolen(&claim["phase"]);
+            assert!(holds || is_open, "{}", self.story());
+            stolen |= is_open;
         }
         // A run of milliseconds is too short to measure its cost, and the influence of other tasks.
         let of_the_machine = |finding: &Value| {
@@ -830,8 +838,12 @@ impl Verified {
             assert!(!open(&finding) || excused || hidden(&finding), "{finding}");
         }
         let qualifies = |finding: &Value| warns(finding) || open(finding) && finding["code"] != "AB903";
-        let expected = if list("findings").iter().any(qualifies) { "qualified" } else { "verified" };
-        assert_eq!((self.verdict(), self.exit_code()), (expected, Some(0)), "{}", self.story());
+        let expected = match list("findings").iter().any(qualifies) {
+            _ if stolen => ("inconclusive", Some(3)),
+            true => ("qualified", Some(0)),
+            false => ("verified", Some(0)),
+        };
+        assert_eq!((self.verdict(), self.exit_code()), expected, "{}", self.story());
     }
 
     /// Returns the limiter of a phase, or null.

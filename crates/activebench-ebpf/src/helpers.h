@@ -55,6 +55,7 @@ static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static u64 (*bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
+static u64 (*bpf_get_attach_cookie)(void *context) = (void *)174;
 static long (*bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;
 
 /*

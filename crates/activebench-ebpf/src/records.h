@@ -345,6 +345,22 @@ struct membership {
 	u32 thread;
 };
 
+/* Whose calls of a library function are counted together. */
+struct library_key {
+	u32 tgid;
+	u32 tid;
+	u32 function;
+	u32 slice;	/* the time, in units of 268 ms */
+	u64 generation; /* changes of descriptors in the tree before */
+};
+
+struct library_count {
+	u64 calls;
+	u64 asked_bytes;
+	u64 first_ns;
+	u64 last_ns;
+};
+
 /* A process outside the tree: the stack of one of its threads, and how many threads the tree had
  * had by then. */
 struct stranger {

@@ -99,7 +99,7 @@ pub struct Request<'a> {
     pub seconds: f64,
     /// Bytes of the file that is laid out in a directory.
     pub size_bytes: u64,
-    /// True to measure writes too.
+    /// False to leave the writes out. Only a file that was laid out in a directory is ever written.
     pub write: bool,
     /// A file for the result, besides the one that this host keeps.
     pub out: Option<&'a Path>,
@@ -122,16 +122,6 @@ pub trait Screen {
 pub fn measure(request: &Request<'_>, screen: &mut dyn Screen) -> Result<Option<Ceiling>, Failure> {
     let target = request.target;
     let (kind, number) = tested_storage::kind(target).or_exit(ExitCode::Usage)?;
-    if request.write && kind != Kind::Directory {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            anyhow!(
-                "{} is only read, and --write is for a directory alone (hint: name the directory in which a file may \
-                 be laid out)",
-                target.display()
-            ),
-        ));
-    }
     let (below, host, mut survey) = below(target, kind, number)?;
     let identity = survey.identity_of(&below);
     if identity.is_empty() && request.out.is_none() {
@@ -197,7 +187,7 @@ fn storage(
     stop: &Stop,
     screen: &mut dyn Screen,
 ) -> Result<(), Failure> {
-    let wanted = storage::wanted(request.write);
+    let wanted = storage::wanted(request.write && kind == Kind::Directory);
     let mut none = |why: String| {
         ceiling.parts.extend(wanted.iter().map(|wanted| Part { missing: Some(why.clone()), ..wanted.part() }));
     };
@@ -278,7 +268,8 @@ pub fn is_complete(ceiling: &Ceiling) -> bool {
 /// True if every part that applies to the target was measured: there is no device below memory.
 fn is_whole(target: &Target, parts: &[Part]) -> bool {
     let has_device = target.tier != Tier::Memory || target.device().is_some();
-    let applies = |part: &&Part| has_device || !matches!(part.kind, PartKind::Random | PartKind::Sequential);
+    let applies =
+        |part: &&Part| has_device || !matches!(part.kind, PartKind::Random | PartKind::Sequential | PartKind::Durable);
     parts.iter().filter(applies).all(|part| part.missing.is_none())
 }
 

@@ -9,7 +9,7 @@ use activebench_detect::registry::DETECTORS;
 use activebench_detect::run::{Run, RunIndex};
 use activebench_detect::thresholds::Thresholds;
 use activebench_host::{Process, Roots, Survey};
-use activebench_model::claim::Parsed;
+use activebench_model::claim::{Metric, Parsed};
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::Coverage;
 use activebench_model::fact::Facts;
@@ -24,8 +24,9 @@ use activebench_tools::{Adapter, adapter_by_name, execution};
 
 use crate::{thresholds, tool_files};
 
-/// Returns the plan of a command, and the exit code that it gives.
-pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> (PlanReport, i32) {
+/// Returns the plan of a command, and the exit code that it gives. `settings` says where defaults of the options come
+/// from.
+pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds, settings: String) -> (PlanReport, i32) {
     let known = execution::named_tool(&command);
     let (tool, plan) = match &known {
         Some((adapter, own)) => (Some(adapter.name()), adapter.plan(own, &input_files(*adapter, own).0)),
@@ -71,6 +72,7 @@ pub fn plan(choices: Choices, command: CommandLine, thresholds: &Thresholds) -> 
         target: target.as_ref().map(target_line),
         detectors: DETECTORS.iter().filter(|d| !d.is_of_the_plan()).map(|d| d.code.to_owned()).collect(),
         profile: manifest.choices.profile.clone(),
+        settings,
     };
     let exit_code = match (worst, manifest.choices.fail_on) {
         (Some(Severity::Fail), FailOn::Fail | FailOn::Warn) | (Some(Severity::Warn), FailOn::Warn) => 1,
@@ -110,14 +112,15 @@ pub(crate) fn planned(tool: &str, own: &[String], files: &[ToolFile], run: &Judg
 /// Refuses, before anything runs, a target that no figure of the command can be.
 ///
 /// # Errors
-/// If the target names a phase that the command does not have, or a kind of figure that its tool never prints.
+/// If the target names a phase that the command does not have, or a kind of figure that it never prints.
 pub fn target_is_possible(target: &str, command: &CommandLine) -> Result<(), String> {
     let goal = Goal::parse(target)?;
     let Some((adapter, own)) = execution::named_tool(command) else { return Ok(()) };
     let (files, unread) = input_files(adapter, &own);
     // With a file that cannot be read, any pass may be asked for.
     let phases = if unread.is_empty() { adapter.plan(&own, &files).phases } else { Vec::new() };
-    goal.impossible(&phases, adapter.name(), adapter.metrics()).map_or(Ok(()), Err)
+    let stated = printed_metrics(adapter, &own);
+    goal.impossible(&phases, adapter.name(), &stated).map_or(Ok(()), Err)
 }
 
 /// Refuses statements on the numbers of an output that an adapter reads.
@@ -132,6 +135,12 @@ pub fn output_has_no_reader(command: &CommandLine) -> Result<(), String> {
             Err(format!("activebench reads the output of {tool} itself (hint: leave `--claim` out)"))
         }
     }
+}
+
+/// Returns the kinds of numbers that a command can print: all of its tool's where a file that it reads is not known.
+pub(crate) fn printed_metrics(adapter: &dyn Adapter, command: &CommandLine) -> Vec<Metric> {
+    let (files, unread) = input_files(adapter, command);
+    if unread.is_empty() { adapter.metrics_of(command, &files) } else { adapter.metrics().to_vec() }
 }
 
 /// Returns the files that the tool would read its work from, as far as the command line names them, and why others were

@@ -22,7 +22,7 @@ use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::units::significant;
 use activebench_model::watch::{Watch, WatchTarget};
 use activebench_probe::{LogOptions, Observation, Observer, Payload, ProbeError, ProbeOptions, Salvage, Spool};
-use activebench_record::{KEPT_PAYLOAD, RecordError, RunReader, RunWriter, STACKS, TOTALS};
+use activebench_record::{KEPT_PAYLOAD, LIBRARY, RecordError, RunReader, RunWriter, STACKS, TOTALS};
 use activebench_report::escape::terminal;
 use activebench_runner::{
     CapturedOutput, Confinement, Identity, Outcome, RunError, RunOptions, Signals, WatchOptions, Watched, Watching,
@@ -84,6 +84,8 @@ pub struct Observing {
     pub look_every_caller_up: bool,
     /// Stack samples per second and CPU; 0 takes none.
     pub sample_hz: u32,
+    /// True to count the calls of library functions.
+    pub library: bool,
     /// How the data is treated that the tool writes.
     pub payload: Payload,
     /// Maximum bytes of the packed event log.
@@ -114,6 +116,7 @@ impl Default for Observing {
             time_every_call: false,
             look_every_caller_up: false,
             sample_hz: ProbeOptions::SAMPLE_HZ,
+            library: false,
             payload: Payload::Figures,
             events_limit_bytes: EVENTS_LIMIT_BYTES,
             ring_bytes: RING_KIB << 10,
@@ -499,6 +502,10 @@ fn without_rights(why: &str) -> String {
 
 /// Refuses what a traced run cannot do.
 fn may_be_traced(observing: &Observing) -> Result<(), Failure> {
+    if observing.library {
+        let why = anyhow!("--library: only kernel programs count calls of a library (hint: observe as root)");
+        return Err(Failure::new(ExitCode::Usage, why));
+    }
     match observing.allow_new_privileges && !getuid().is_root() {
         true => Err(Failure::new(
             ExitCode::Usage,
@@ -525,6 +532,7 @@ fn probe_options(observing: &Observing, shown: Shown, survey: &mut Survey, direc
             BackendChoice::Automatic | BackendChoice::Bpf => Backend::Bpf,
         },
         watches: false,
+        library: observing.library,
     }
 }
 
@@ -738,6 +746,13 @@ fn gathered(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
     incomplete.extend(writer.append_all(observation));
     match observation.stacks() {
         Ok(stacks) => incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string())),
+        Err(error) => incomplete.push(error.to_string()),
+    }
+    match observation.library() {
+        Ok(Some(library)) => {
+            incomplete.extend(writer.write_json(LIBRARY, &library).err().map(|error| error.to_string()))
+        }
+        Ok(None) => {}
         Err(error) => incomplete.push(error.to_string()),
     }
     if !observation.kept_payload().is_empty() {

@@ -36,6 +36,7 @@ mod index;
 mod inserted;
 mod intervals;
 mod latency;
+mod library_calls;
 mod names;
 mod observer_share;
 mod order;

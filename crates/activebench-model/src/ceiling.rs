@@ -133,6 +133,9 @@ pub enum PartKind {
     Random,
     /// Direct I/O of 1 MiB at ascending offsets, in bytes per second.
     Sequential,
+    /// Direct writes of 4 KiB at ascending offsets, one at a time, each durable before the next, in operations per
+    /// second.
+    Durable,
     /// One request to a server and its answer, in nanoseconds.
     RoundTrip,
 }
@@ -152,6 +155,7 @@ impl Part {
             PartKind::Copy => format!("cached {bytes} {what}{region} by {threads}"),
             PartKind::Random => format!("random {bytes} {what} at depth {}", self.depth),
             PartKind::Sequential => format!("sequential {bytes} {what} at depth {}", self.depth),
+            PartKind::Durable => format!("{bytes} {what} one at a time, each made durable"),
             PartKind::RoundTrip => "one round trip".to_owned(),
         }
     }

@@ -393,6 +393,14 @@ fact_names! {
     SyncLatencyP999 = "sync_latency_p999_ns", Ns;
     /// The longest of these syncs. Exact. Source: calls.
     SyncLatencyMax = "sync_latency_max_ns", Ns;
+    /// Calls of the C library that take data to write it now or later (`fwrite`, `putc`), by the phase's threads, from the
+    /// open of its files to their close. Missing where a process does not use the library that was counted. Absent
+    /// where library calls were not counted. Scope: tree. Source: uprobes.
+    LibraryWriteCalls = "library_write_calls", Count;
+    /// As above, calls that give data which was read now or before (`fread`, `getc`).
+    LibraryReadCalls = "library_read_calls", Count;
+    /// As above, calls of libaio and liburing that hand requests to the kernel or ask for their results.
+    LibrarySubmitCalls = "library_submit_calls", Count;
     /// Time that 99.9 % of the submitting calls of the phase's threads inside the window (`io_submit`,
     /// `io_uring_enter` with requests) do not exceed. At most 0.1 % too high. Absent without such calls.
     /// Source: calls.

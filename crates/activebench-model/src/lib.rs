@@ -25,6 +25,7 @@ pub mod hardware;
 pub mod history;
 pub mod hook;
 pub mod host;
+pub mod library;
 pub mod limiter;
 pub mod log;
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::call::{Call, PlainCall};
 use crate::event_kinds;
+use crate::library::LibraryCalls;
 use crate::log::Totals;
 use crate::thread_stacks::Stacks;
 
@@ -83,6 +84,14 @@ macro_rules! declare_source {
             /// A source that finds them without reading all calls does so.
             fn structural_calls(&self) -> Batches<'_, PlainCall> {
                 structural(self.plain_calls())
+            }
+
+            /// Returns the calls of library functions; `None` where they were not counted.
+            ///
+            /// # Errors
+            /// Returns an error if they cannot be read or decoded.
+            fn library(&self) -> Result<Option<LibraryCalls>, Unreadable> {
+                Ok(None)
             }
 
             /// Returns the stacks that the samples refer to.

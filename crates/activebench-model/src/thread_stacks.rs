@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::ThreadTimes;
+use crate::library::CountedFunction;
 
 /// The distinct stacks of a run: `stacks.json`.
 ///
@@ -78,6 +79,10 @@ pub struct CpuProfile {
     pub functions: Vec<HotFunction>,
     /// Why samples are missing; `None` when they are complete.
     pub short: Option<String>,
+    /// The library functions that the threads called inside the window, the most called first; empty where they were not
+    /// counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub library: Vec<CountedFunction>,
 }
 
 impl CpuProfile {

@@ -20,8 +20,8 @@ pub use records::{
     OutputRecord, PAYLOAD_BYTES, PayloadRecord, SampleRecord, StoredSample, TaskRecord,
 };
 pub use tables::{
-    AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockBatch, CacheBatch, CallDescription, IssuedRequest, Membership,
-    RecordCounters, TaskState, UNDECODED_PATHS,
+    AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockBatch, CacheBatch, CallDescription, IssuedRequest, LIBRARY_LOST,
+    LibraryCount, LibraryKey, Membership, RecordCounters, TaskState, UNDECODED_PATHS,
 };
 
 /// Returns the name of the C struct, the size, and each field's name and offset, of every layout.

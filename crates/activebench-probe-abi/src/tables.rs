@@ -3,6 +3,9 @@
 use crate::layout::{Record, bytes_of_all, shared};
 use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall};
 
+/// Number of the count of library calls that found no room.
+pub const LIBRARY_LOST: u32 = u32::MAX;
+
 /// Names of the blind paths that the kernel side counts, in the order of `enum undecoded_path`.
 pub const UNDECODED_PATHS: [&str; 7] = [
     "libaio requests in lists too long or unreadable",
@@ -170,6 +173,32 @@ shared! {
     Membership / "membership" {
         /// Index of its state among the threads.
         thread: u32,
+    }
+
+    /// Whose calls of a library function are counted together.
+    LibraryKey / "library_key" {
+        /// The process.
+        tgid: u32,
+        /// The thread.
+        tid: u32,
+        /// Number of the function, or [`LIBRARY_LOST`].
+        function: u32,
+        /// The time, in units of 268 ms.
+        slice: u32,
+        /// Changes of descriptors in the tree before.
+        generation: u64,
+    }
+
+    /// The calls of one thread to one library function in a span of time.
+    LibraryCount / "library_count" {
+        /// Number of calls.
+        calls: u64,
+        /// Bytes that they asked for, where an argument says that.
+        asked_bytes: u64,
+        /// The first one.
+        first_ns: u64,
+        /// The last one.
+        last_ns: u64,
     }
 
     /// State of a task, as the kernel side stores it; user space writes that of the first task.

@@ -35,6 +35,7 @@ use crate::error::{ProbeError, os_error, refusal, verifier_verdict};
 use crate::hidden_completions;
 use crate::hooks::{PROGRAMS, Program};
 use crate::joining::{Joined, Wanted, totals_of_living};
+use crate::library::{LibraryProbes, MOST_COUNTS};
 use crate::live::{LiveCounters, LiveFigures};
 use crate::loading::{Loaded, load_all};
 use crate::maps::{Plain, map_error, map_of, per_cpu_map, ring_of, typed_map, used_values};
@@ -88,6 +89,8 @@ pub struct ProbeOptions {
     /// Watch processes that run already: [`Observing::join`](crate::Observing::join) instead of `follow`. None of them is
     /// ended if the recorder is killed.
     pub watches: bool,
+    /// Count calls of library functions.
+    pub library: bool,
 }
 
 /// Who completes the record if the recorder is killed: our own executable, with the rights of the recorder's user. It
@@ -120,6 +123,7 @@ impl Default for ProbeOptions {
             live_details: false,
             backend: Backend::Bpf,
             watches: false,
+            library: false,
         }
     }
 }
@@ -176,6 +180,7 @@ pub struct Probe {
     joined: Option<Joined>,
     overlays: Vec<(DeviceNumber, DeviceNumber)>,
     sampler: Option<Sampler>,
+    library: Option<LibraryProbes>,
     sampling: Sampling,
     /// The SHA-256 of the object that was loaded.
     object_sha256: String,
@@ -207,6 +212,7 @@ impl Probe {
             .map_max_entries("ring", options.ring_bytes)
             .override_global("observer_tgid", &std::process::id(), true)
             .map_max_entries("payload_ring", payload_ring_bytes)
+            .map_max_entries("library_counts", if options.library { MOST_COUNTS } else { 1 })
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .override_global("look_every_caller_up", &u32::from(options.look_every_caller_up), true)
@@ -241,6 +247,7 @@ impl Probe {
             joined: None,
             overlays: options.overlays,
             sampler: None,
+            library: None,
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
             object_sha256,
         };
@@ -256,6 +263,9 @@ impl Probe {
         let payload_ring = ring_of(&probe.ebpf, "payload_ring", payload_ring_bytes)?;
         let taken = Taken { ring, store, payload_ring, payload };
         probe.start_sampling();
+        if options.library {
+            probe.library = Some(LibraryProbes::attach(&mut probe.ebpf)?);
+        }
         probe.start_reader(taken, options.ring_bytes)?;
         let sampled = probe.sampler.is_some() && probe.sampling.why_not.is_none();
         // Beside the caller, who prepares the first process meanwhile.
@@ -474,6 +484,7 @@ impl Probe {
         if let Some(sampler) = self.sampler.take() {
             sampler.detach(&mut self.ebpf)?;
         }
+        let library = self.library.take().map(|library| library.finish(&mut self.ebpf)).transpose()?;
         self.stop.store(true, Ordering::Release);
         let reader = self.reader.take().ok_or_else(|| ProbeError::Reader("it was not started".to_owned()))?;
         let mut taken = reader.join().map_err(|_| ProbeError::Reader("it panicked; this is our bug".to_owned()))?;
@@ -560,6 +571,7 @@ impl Probe {
         let samples = store.received(KernelClass::Samples);
         let stacks = symbols::resolve(&mut store.stacks, samples);
         Observation::of(store, &payload, self.root, stacks, watch, coverage)
+            .map(|observation| observation.with_library(library))
             .map_err(|error| ProbeError::Reader(format!("its records cannot be kept: {error}")))
     }
 

@@ -20,6 +20,7 @@ mod hooks;
 mod joining;
 mod kept_records;
 mod kernel;
+mod library;
 mod live;
 mod loading;
 mod mappings;

@@ -13,6 +13,7 @@ use activebench_model::call::FileKind;
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{KernelClass, PayloadEvent, TaskEvent, TaskEventKind};
 use activebench_model::event_kinds;
+use activebench_model::library::LibraryCalls;
 use activebench_model::log::Totals;
 use activebench_model::source::{Batches, EventSource, Unreadable};
 use activebench_model::thread_stacks::Stacks;
@@ -53,6 +54,7 @@ struct About {
     printed_text: Extent,
     folders: Folders,
     watch: Option<Watch>,
+    library: Option<LibraryCalls>,
 }
 
 /// All of an observation but its bytes.
@@ -112,8 +114,18 @@ impl Observation {
         let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
         let payload_place = records.add(&payload)?;
         let folders = std::mem::take(&mut store.folders);
-        let about =
-            About { root, stacks, totals, samples, payload: payload_place, printed, printed_text, folders, watch };
+        let about = About {
+            root,
+            stacks,
+            totals,
+            samples,
+            payload: payload_place,
+            printed,
+            printed_text,
+            folders,
+            watch,
+            library: None,
+        };
         let printed = about.printed.clone();
         Ok(Self { records, about, payload, printed, coverage })
     }
@@ -151,6 +163,7 @@ impl Observation {
             printed_text: Extent::default(),
             folders: Folders::default(),
             watch: None,
+            library: None,
         };
         let mut coverage = Coverage::default();
         coverage.overhead.run_ns = run_ns;
@@ -217,6 +230,12 @@ impl Observation {
         self.about.watch.take()
     }
 
+    /// Adds the calls of library functions.
+    pub(crate) fn with_library(mut self, library: Option<LibraryCalls>) -> Self {
+        self.about.library = library;
+        self
+    }
+
     /// Returns the folders in which the processes executed programs.
     pub fn folders(&self) -> &Folders {
         &self.about.folders
@@ -251,6 +270,10 @@ macro_rules! observed {
 
             fn totals(&self) -> Result<Totals, Unreadable> {
                 Ok(self.about.totals.clone())
+            }
+
+            fn library(&self) -> Result<Option<LibraryCalls>, Unreadable> {
+                Ok(self.about.library.clone())
             }
         }
     };

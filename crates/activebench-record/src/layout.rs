@@ -36,6 +36,8 @@ pub const KEPT_PAYLOAD: &str = "payload.bin";
 pub(crate) const FILES: &str = "files.json";
 /// The file of the stacks.
 pub const STACKS: &str = "stacks.json";
+/// The file of the calls of library functions.
+pub const LIBRARY: &str = "library.json";
 
 /// Ending of a derived file that is compressed (zstd).
 pub(crate) const COMPRESSED: &str = ".zst";
@@ -49,8 +51,8 @@ pub fn is_derived(name: &str) -> bool {
 }
 
 /// Evidence of a fixed name; the other evidence is in `events` and `files`.
-pub(crate) const EVIDENCE: [&str; 7] =
-    ["stdout.txt", "stderr.txt", "output-lines.json", FILES, STACKS, KEPT_PAYLOAD, TOTALS];
+pub(crate) const EVIDENCE: [&str; 8] =
+    ["stdout.txt", "stderr.txt", "output-lines.json", FILES, STACKS, LIBRARY, KEPT_PAYLOAD, TOTALS];
 
 /// Maximum bytes that are read of a table into memory. A part of [`crate::ROWS_PER_PART`] rows has 3 MiB at most.
 pub(crate) const TABLE_BYTES: u64 = 32 << 20;
@@ -64,7 +66,7 @@ pub(crate) fn most_bytes(name: &str) -> u64 {
         SEAL | SERIES_SEAL => 4 << 10,
         // 100,000 parts of a table, each with its sum.
         MANIFEST | SERIES_MANIFEST | TOTALS => 16 << 20,
-        STACKS | "report.json" => 64 << 20,
+        STACKS | LIBRARY | "report.json" => 64 << 20,
         _ if name.ends_with(".parquet") => TABLE_BYTES,
         _ => OUTPUT_BYTES,
     }

@@ -14,6 +14,7 @@
 //!   files.json files/*        files that the tool read its work from or wrote its figures to, and their names;
 //!                             files/measurement-N-*.txt: what a tool that a script started printed
 //!   stacks.json               the distinct stacks that the samples point into, with symbols
+//!   library.json              calls of library functions, if they were counted
 //!   payload.bin               samples of what was written, one behind the other; only where they were to be kept
 //!   totals.json               what the events past the log's cut add up to; only where it was cut
 //!   figures.parquet report.txt report.json report.md   derived, see below; in a bundle also the stages (claims.json,
@@ -73,7 +74,7 @@ pub use figures::{FIGURES, encode_figures};
 pub use folder::{EntryKind, RunFolder};
 pub use history::{FigureFilter, FiguresRead, Found, find_runs, read_figures};
 pub use kept_runs::{KeptRun, KeptRuns, kept_runs};
-pub use layout::{KEPT_PAYLOAD, MANIFEST, SEAL, SERIES_MANIFEST, SERIES_SEAL, STACKS, TOTALS, is_derived};
+pub use layout::{KEPT_PAYLOAD, LIBRARY, MANIFEST, SEAL, SERIES_MANIFEST, SERIES_SEAL, STACKS, TOTALS, is_derived};
 pub use panics::without_panic;
 pub use parquet::{event_table, parquet};
 pub use part::ROWS_PER_PART;

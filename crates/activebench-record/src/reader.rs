@@ -9,6 +9,7 @@ use activebench_model::call::{Place, PlainCall};
 use activebench_model::coverage::Coverage;
 use activebench_model::event::Event;
 use activebench_model::event_kinds;
+use activebench_model::library::LibraryCalls;
 use activebench_model::log::Totals;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::run::{FORMAT, Manifest};
@@ -22,7 +23,7 @@ use crate::error::RecordError;
 use crate::figures::FigureRow;
 use crate::folder::{EntryKind, RunFolder};
 use crate::layout::{
-    COMPRESSED, EVIDENCE, FILES, KeptFile, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
+    COMPRESSED, EVIDENCE, FILES, KeptFile, LIBRARY, MANIFEST, OUTPUT_BYTES, RUN, STACKS, TOTALS, is_derived, is_inside,
     measured_stream,
 };
 use crate::part::{Table, decode, described, stated_rows};
@@ -377,6 +378,14 @@ impl RunReader {
         }
     }
 
+    /// The calls of library functions; `None` in a run that did not count them.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be read or decoded.
+    pub fn library(&self) -> Result<Option<LibraryCalls>, RecordError> {
+        self.file(LIBRARY)?.map(|bytes| parse(&self.directory().join(LIBRARY), &bytes)).transpose()
+    }
+
     /// Writes a derived stage or report beside the evidence, all or nothing. It replaces the file in its other form:
     /// compressed or not.
     ///
@@ -484,6 +493,10 @@ macro_rules! parts {
 
             fn stacks(&self) -> Result<Stacks, Unreadable> {
                 self.stacks().map_err(Unreadable::new)
+            }
+
+            fn library(&self) -> Result<Option<LibraryCalls>, Unreadable> {
+                self.library().map_err(Unreadable::new)
             }
 
             fn totals(&self) -> Result<Totals, Unreadable> {

@@ -23,6 +23,7 @@ pub mod github;
 mod headline;
 pub mod history;
 pub(crate) mod html;
+mod library_calls;
 mod limiter;
 mod lookup;
 pub mod page;

@@ -40,6 +40,8 @@ pub struct PlanReport {
     pub detectors: Vec<String>,
     /// Name of the set of thresholds.
     pub profile: String,
+    /// Where defaults of the options come from: the file of settings and its keys.
+    pub settings: String,
 }
 
 impl Document for PlanReport {
@@ -83,6 +85,7 @@ impl PlanReport {
         facts.push(("observe", hooks));
         facts.extend(self.target.clone().map(|target| ("target", target)));
         facts.push(("check", format!("{} detectors; profile {}", self.detectors.len(), self.profile)));
+        facts.push(("settings", self.settings.clone()));
         facts.extend(self.notes.iter().map(|note| ("note", note.clone())));
         let next = Block::Verbatim { label: "next", text: format!("activebench verify -- {command}") };
         vec![Block::Facts(facts), next]

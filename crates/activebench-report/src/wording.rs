@@ -160,9 +160,32 @@ impl<'run> PhaseNames<'run> {
     }
 }
 
+/// A count with its thousands apart: `1,324,727`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for group in digits.as_bytes()[first..].chunks(3) {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.extend(group.iter().map(|digit| char::from(*digit)));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (1_324_727, "1,324,727"), (12_345, "12,345")]
+        {
+            assert_eq!(grouped(number), expected);
+        }
+    }
 
     #[test]
     fn lists_say_how_much_they_leave_out() {

@@ -46,6 +46,11 @@ pub trait Adapter: Advisor {
     /// Returns the kinds of numbers that its outputs can state.
     fn metrics(&self) -> &'static [Metric];
 
+    /// Returns those of them that this command can print. `files` are the files from which it would read its work.
+    fn metrics_of(&self, _command: &CommandLine, _files: &[ToolFile]) -> Vec<Metric> {
+        self.metrics().to_vec()
+    }
+
     /// Returns true if scripts use the program for other work as well: dd prepares files. Such an execution is a
     /// measurement only where the script starts no benchmark and shows its figure
     /// (see [`crate::execution::is_shown`]).

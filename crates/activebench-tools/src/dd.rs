@@ -89,6 +89,11 @@ impl Adapter for Dd {
         &[Metric::Throughput, Metric::BytesMoved]
     }
 
+    fn metrics_of(&self, command: &CommandLine, _files: &[ToolFile]) -> Vec<Metric> {
+        let silent = Options::parse(&command.argv).is_silent();
+        if silent { Vec::new() } else { self.metrics().to_vec() }
+    }
+
     fn is_everyday(&self) -> bool {
         true
     }

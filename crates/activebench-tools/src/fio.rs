@@ -107,6 +107,13 @@ impl Adapter for Fio {
         ]
     }
 
+    /// `gtod_reduce` leaves out the times of the operations.
+    fn metrics_of(&self, command: &CommandLine, files: &[ToolFile]) -> Vec<Metric> {
+        let jobs = Setup::new(&command.argv, files).jobs;
+        let untimed = !jobs.is_empty() && jobs.iter().all(|job| job.options.has("gtod_reduce"));
+        self.metrics().iter().copied().filter(|metric| !(untimed && metric.is_latency())).collect()
+    }
+
     fn is_everyday(&self) -> bool {
         false
     }

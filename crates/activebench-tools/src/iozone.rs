@@ -89,6 +89,27 @@ impl Adapter for Iozone {
         ]
     }
 
+    /// `-N` and `-O` change what the rates are.
+    fn metrics_of(&self, command: &CommandLine, _files: &[ToolFile]) -> Vec<Metric> {
+        use Metric::{
+            OperationRate, ParentOperationRate, ParentThroughput, SumOfTaskOperationRate, SumOfTaskThroughput,
+        };
+        let options = options::Options::parse(&command.argv);
+        let others: &[Metric] = match (options.is_throughput(), options.microseconds, options.operations) {
+            (false, true, _) => return vec![Metric::TimePerOperation],
+            (false, false, true) => return vec![OperationRate],
+            (false, false, false) => return vec![Metric::Throughput],
+            (true, true, _) => &[],
+            (true, false, true) => {
+                &[Metric::Throughput, SumOfTaskThroughput, ParentThroughput, Metric::TimePerOperation]
+            }
+            (true, false, false) => {
+                &[OperationRate, SumOfTaskOperationRate, ParentOperationRate, Metric::TimePerOperation]
+            }
+        };
+        self.metrics().iter().copied().filter(|metric| !others.contains(metric)).collect()
+    }
+
     fn is_everyday(&self) -> bool {
         false
     }

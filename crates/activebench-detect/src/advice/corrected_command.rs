@@ -213,7 +213,7 @@ fn correct(
     };
     Ok(Advised {
         answers: answers(&after.phases, &improvements) + &alone,
-        seconds: seconds(&after.phases, sizing.rate_bytes_per_sec),
+        seconds: seconds(&after.phases, &honest_rates(judged)),
         argv: changed,
         applied,
         left,
@@ -226,15 +226,45 @@ fn makes(improvements: &[Improvement], code: &str) -> bool {
     of_detector.is_some_and(|improvement| improvements.contains(&improvement))
 }
 
-/// Returns the lowest honest rate of a pass in bytes per second; `None` where none is known.
-fn lowest_honest_rate(judged: &Judged<'_>) -> Option<f64> {
+/// The honest rate of a pass, in bytes per second.
+struct HonestRate<'a> {
+    phase: &'a Phase,
+    bytes_per_sec: f64,
+}
+
+/// Returns the honest rates of the passes.
+fn honest_rates<'a>(judged: &Judged<'a>) -> Vec<HonestRate<'a>> {
     let rates = judged
         .claims
         .iter()
         .zip(judged.judged)
         .filter(|(claim, _)| claim.metric.is_rate(true) && claim.value.unit == Unit::BytesPerSec);
-    let honest = rates.filter_map(|(claim, judged)| judged.honest(claim)).map(|honest| honest.value);
-    honest.filter(|rate| rate.is_finite() && *rate > 0.0).min_by(f64::total_cmp)
+    let honest = rates.filter_map(|(claim, verdict)| {
+        let bytes_per_sec = verdict.honest(claim)?.value;
+        let phase = judged.phases.iter().find(|phase| phase.id == claim.phase)?;
+        (bytes_per_sec.is_finite() && bytes_per_sec > 0.0).then_some(HonestRate { phase, bytes_per_sec })
+    });
+    honest.collect()
+}
+
+/// Returns the lowest honest rate of a pass in bytes per second; `None` where none is known.
+fn lowest_honest_rate(judged: &Judged<'_>) -> Option<f64> {
+    honest_rates(judged).into_iter().map(|rate| rate.bytes_per_sec).min_by(f64::total_cmp)
+}
+
+/// Returns the rate that a pass is expected to have: its own before; else the lowest one of passes whose calls are not
+/// far smaller. Proposed: a sixteenth, by which the cost of calls grows at most.
+fn expected_rate(phase: &Phase, rates: &[HonestRate<'_>]) -> Option<f64> {
+    const ALIKE: u64 = 16;
+    let lowest = |is_it: &dyn Fn(&Phase) -> bool| {
+        let rates = rates.iter().filter(|rate| is_it(rate.phase)).map(|rate| rate.bytes_per_sec);
+        rates.min_by(f64::total_cmp)
+    };
+    let is_alike = |other: &Phase| match (other.block_bytes, phase.block_bytes) {
+        (Some(other), Some(own)) => other >= own / ALIKE,
+        _ => true,
+    };
+    lowest(&|other| other.id == phase.id).or_else(|| lowest(&is_alike))
 }
 
 /// Returns the bytes that the files may have: a quarter of the smallest storage, whose other contents are unknown.
@@ -312,11 +342,11 @@ fn answers(phases: &[Phase], improvements: &[Improvement]) -> String {
 }
 
 /// Returns about how long the passes take together; `None` where one of them is not known.
-fn seconds(phases: &[Phase], rate_bytes_per_sec: Option<f64>) -> Option<f64> {
-    let of = |phase: &Phase| match (phase.time_limit_ns, phase.requested_bytes, rate_bytes_per_sec) {
-        (Some(limit_ns), _, _) => Some(limit_ns as f64 / 1e9),
-        (None, Some(bytes), Some(rate)) => Some(bytes as f64 / rate),
-        _ => None,
+fn seconds(phases: &[Phase], rates: &[HonestRate<'_>]) -> Option<f64> {
+    let of = |phase: &Phase| match (phase.time_limit_ns, phase.requested_bytes) {
+        (Some(limit_ns), _) => Some(limit_ns as f64 / 1e9),
+        (None, Some(bytes)) => Some(bytes as f64 / expected_rate(phase, rates)?),
+        (None, None) => None,
     };
     if phases.is_empty() {
         return None;
@@ -438,6 +468,25 @@ mod tests {
     use crate::advice::wording::advise;
     use crate::run::{Run, RunIndex};
     use crate::thresholds::Thresholds;
+
+    #[test]
+    fn a_pass_is_expected_to_take_as_long_as_it_did() {
+        let pass = |id: &str, bytes: u64, block: u64| Phase {
+            requested_bytes: Some(bytes),
+            block_bytes: Some(block),
+            ..Phase::planned(id, id, Direction::Write)
+        };
+        let (bytes, blocks) = (pass("putc", 3_000_000, 1), pass("block", 10_000_000_000, 65_536));
+        let slow = HonestRate { phase: &bytes, bytes_per_sec: 1e6 };
+        let passes = [bytes.clone(), blocks.clone()];
+        // The rate of single bytes says nothing of blocks.
+        assert_eq!(seconds(&passes, &[slow]), None);
+        let rates =
+            [HonestRate { phase: &bytes, bytes_per_sec: 1e6 }, HonestRate { phase: &blocks, bytes_per_sec: 1e9 }];
+        assert_eq!(seconds(&passes, &rates), Some(13.0));
+        let reads = [pass("read", 2_000_000_000, 65_536)];
+        assert_eq!((seconds(&reads, &rates), seconds(&[], &rates)), (Some(2.0), None));
+    }
 
     fn fires(code: &str) -> Finding {
         Finding {

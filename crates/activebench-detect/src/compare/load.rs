@@ -10,6 +10,8 @@ use activebench_model::fact::FactName;
 use activebench_model::phase::Phase;
 use activebench_model::units::{Quantity, significant};
 
+use crate::evidence::each_write::EachWrite;
+
 /// Least share of calls of one size, or in one order, that describes the pass.
 const MOST: f64 = 0.95;
 
@@ -207,15 +209,14 @@ fn in_words(tasks: f64) -> String {
 
 fn durability(phase: &Phase) -> Result<&'static str, String> {
     let fact = |name| phase.facts.complete(name);
-    let (writes, syncs, each) =
-        (fact(FactName::WriteCalls)?, fact(FactName::SyncsInside)?, fact(FactName::SyncWriteShare)?);
-    if each >= MOST {
-        return Ok("each write synchronous");
+    match EachWrite::of(phase)? {
+        Some(EachWrite::Synchronous) => return Ok("each write synchronous"),
+        Some(EachWrite::Synced) => return Ok("a sync after each write"),
+        None => {}
     }
-    match (fact(FactName::UnsyncedBytes)?, syncs) {
+    match (fact(FactName::UnsyncedBytes)?, fact(FactName::SyncsInside)?) {
         // Direct writes may need none.
         (_, 0.0) => Ok("not synced while the clock ran"),
-        (_, syncs) if syncs >= MOST * writes => Ok("a sync after each write"),
         (unsynced, syncs) if unsynced == 0.0 && syncs <= 2.0 * tasks(phase)? => Ok("synced at the end"),
         (0.0, _) => Err("it syncs now and then".to_owned()),
         _ => Err("its syncs cover a part of it".to_owned()),

@@ -17,6 +17,7 @@ use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::evidence::device_link::link_of;
+use crate::evidence::each_write::EachWrite;
 use crate::evidence::payload::packs;
 use crate::evidence::rebuilt_figure::tasks_of;
 use crate::run::Run;
@@ -55,6 +56,8 @@ pub(crate) struct Limit {
     pub(crate) measured: bool,
     /// `true` for the storage, `false` for the machine.
     pub(crate) of_storage: bool,
+    /// Bounds the time of a write with the sync that makes it durable.
+    pub(crate) durable: Option<EachWrite>,
     /// The spread of its repetitions; 0 if it was not measured.
     pub(crate) spread: f64,
 }
@@ -103,8 +106,11 @@ fn share(
     if value.value <= 0.0 || !value.value.is_finite() {
         return None;
     }
+    // The time of a write that a sync follows does not contain the sync.
+    let times_writes_alone = claim.metric == Metric::LatencyMean;
     let mut bounds: Vec<(f64, Bound)> = limits(run, phase, way)
         .into_iter()
+        .filter(|limit| !(times_writes_alone && limit.durable == Some(EachWrite::Synced)))
         .filter_map(|limit| {
             let (bound, ratio) = of_figure(run, phase, claim.metric, value, limit.bytes_per_sec)?;
             Some((ratio, Bound { part: limit.part, value: bound, measured: limit.measured }))
@@ -173,6 +179,7 @@ pub(crate) fn limits(run: &Run<'_>, phase: &Phase, way: Way) -> Vec<Limit> {
                 part: format!("what {} carries", link.name),
                 measured: false,
                 of_storage: true,
+                durable: None,
                 spread: 0.0,
             });
         }
@@ -246,6 +253,7 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
         part: format!("what {storage} gives for {}{together}", part.words()),
         measured: true,
         of_storage: true,
+        durable: None,
         spread: part.spread_ratio.unwrap_or(0.0),
     };
     let request = request(run, phase);
@@ -273,6 +281,14 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
             limits.extend(find(PartKind::Random, DEEP).map(|found| limit(found, bytes, "")));
         }
     }
+    // One task at a time: the syncs of several can share a flush. A larger write takes at least the time of one of 4 KiB.
+    let alone = phase.requested_tasks <= 1 && is_synchronous(run, phase);
+    if let (true, Some(bytes), Ok(Some(each))) =
+        (alone, request.filter(|bytes| *bytes >= RANDOM_BYTES), EachWrite::of(phase))
+    {
+        let found = find(PartKind::Durable, 1);
+        limits.extend(found.map(|found| Limit { durable: Some(each), ..limit(found, bytes as f64, "") }));
+    }
     // A call that the client does not answer asks the server at least once.
     if let (Some(bytes), Some(depth)) = (request, depth)
         && let Some((trip, ns)) = part(ceiling, PartKind::RoundTrip, Direction::None, |_| true)
@@ -282,6 +298,7 @@ fn of_storage(run: &Run<'_>, phase: &Phase, target: &Target, ceiling: &Ceiling, 
             part: format!("what {} to the server a call allows", trip.words()),
             measured: true,
             of_storage: true,
+            durable: None,
             spread: trip.spread_ratio.unwrap_or(0.0),
         });
     }
@@ -325,6 +342,7 @@ fn of_copies(run: &Run<'_>, phase: &Phase, ceiling: &Ceiling) -> Option<Limit> {
         part: format!("what this machine gives for cached {} {what} by {by}, mostly {most}", size(request)),
         measured: true,
         of_storage: false,
+        durable: None,
         spread: one.spread,
     })
 }

@@ -199,12 +199,15 @@ impl Goal {
     }
 
     /// Returns why no run of this command can have the figure; `None` if one may have it. `phases` are those that the
-    /// command asks for, `stated` the kinds of numbers that its tool can state.
+    /// command asks for, `stated` the kinds of numbers that it can print.
     pub fn impossible(&self, phases: &[Phase], tool: &str, stated: &[Metric]) -> Option<String> {
         let kinds = self.kinds();
         if !stated.iter().any(|metric| kinds.contains(metric)) {
             let wanted = self.kind_in_words();
-            return Some(format!("{tool} prints no {wanted} (hint: it prints {})", kinds_in_words(stated)));
+            return Some(format!(
+                "this command of {tool} prints no {wanted} (hint: it prints {})",
+                kinds_in_words(stated)
+            ));
         }
         let wanted = self.phase.as_deref()?;
         let is_there = |phase: &Phase| phase.id == wanted || phase.name == wanted || is_direction(wanted, phase);
@@ -257,7 +260,7 @@ fn kinds_in_words(stated: &[Metric]) -> String {
     let has =
         |metric: &Metric| stated.contains(metric) || completion_of(*metric).is_some_and(|of| stated.contains(&of));
     words.extend(LATENCIES.iter().filter(|(_, metric)| has(metric)).map(|(word, _)| format!("{word} latency")));
-    words.join(", ")
+    if words.is_empty() { "no figure at all".to_owned() } else { words.join(", ") }
 }
 
 /// Returns the target of a run, compared with its honest figures; `None` without a target that can be read.
@@ -315,13 +318,18 @@ mod tests {
         let rates = [Metric::Throughput];
         let latencies = [Metric::Throughput, Metric::CompletionLatencyP99];
         for (text, phases, stated, expected) in [
-            ("p99 <= 1 ms", &[][..], &rates[..], Some("t prints no p99 latency (hint: it prints rates in bytes)")),
+            (
+                "p99 <= 1 ms",
+                &[][..],
+                &rates[..],
+                Some("this command of t prints no p99 latency (hint: it prints rates in bytes)"),
+            ),
             ("p99 <= 1 ms", &[], &latencies, None),
             (
                 ">= 20 kIOPS",
                 &[],
                 &latencies,
-                Some("t prints no rate in operations (hint: it prints rates in bytes, p99 latency)"),
+                Some("this command of t prints no rate in operations (hint: it prints rates in bytes, p99 latency)"),
             ),
             (
                 "write >= 1 GB/s",

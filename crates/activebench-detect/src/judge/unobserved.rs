@@ -35,6 +35,10 @@ pub(crate) fn unobserved(phase: &Phase, claim: &Claim) -> Result<Unobserved, Str
 }
 
 fn interval(facts: &Facts, metric: Metric, claimed: f64) -> Result<Unobserved, String> {
+    // The traps that count calls of libraries are in no account.
+    if facts.get(FactName::LibraryWriteCalls).is_some() {
+        return Err("what it costs to count calls of libraries is not known".to_owned());
+    }
     let least = facts.complete(FactName::ObserverShareLeast)?;
     let most = facts.complete(FactName::ObserverShareMost)?;
     let (low, high) = match metric {
@@ -112,6 +116,8 @@ mod tests {
             check(&others, Metric::Throughput, None);
         }
         check(&TAKEN[..2], Metric::LatencyMean, None);
+        let traps = [TAKEN[0], TAKEN[1], TAKEN[2], (FactName::LibraryWriteCalls, 7.0)];
+        check(&traps, Metric::Throughput, None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ const DEVICE: u64 = 265_289_728;
 
 fn part(kind: &str, direction: &str, depth: u32, request: u64, value: f64) -> Value {
     let unit = match kind {
-        "random" | "calls" => "ops_per_sec",
+        "random" | "durable" | "calls" => "ops_per_sec",
         "round-trip" => "ns",
         _ => "bytes_per_sec",
     };
@@ -215,6 +215,29 @@ fn without_a_ceiling_the_link_is_left() {
     assert_eq!(both.bounds.len(), 2);
     let parts = [part("sequential", "read", 32, 1 << 20, 900e6)];
     check("read-direct", &parts, hardware, Some((0.1491, "what SATA 6.0 Gbps carries")));
+}
+
+#[test]
+fn writes_that_are_each_durable_are_bounded_by_such_writes() {
+    let parts = [part("durable", "write", 1, 4096, 1000.0)];
+    let durable = "what the device gives for 4 KiB writes one at a time, each made durable";
+    let with = |tasks: u32, block: u64, facts: Value| json!({"phase": {"submission": "synchronous", "requested_tasks": tasks, "block_bytes": block}, "facts": facts});
+    let share = |case: Value| {
+        let mut case = case;
+        case["manifest"]["ceilings"] = ceilings(&parts, &[], &[]);
+        let of_honest = |share: &Share| share.figure == ShareOf::Honest && share.part == durable;
+        shares("write-osync", case).shares.into_iter().find(of_honest).map(|share| share.bound.value)
+    };
+    // Each write is synchronous: 1000 of them a second.
+    assert_eq!(share(with(1, 262_144, json!({}))), Some(262_144_000.0));
+    // A sync after each write does the same.
+    let synced = json!({"sync_write_ratio": 0.0, "syncs_inside": 1024, "write_calls": 1024});
+    assert_eq!(share(with(1, 262_144, synced)), Some(262_144_000.0));
+    // Several tasks share a flush, a sync after some writes is none after each, and smaller writes were not measured.
+    assert_eq!(share(with(2, 262_144, json!({}))), None);
+    let some = json!({"sync_write_ratio": 0.0, "syncs_inside": 900, "write_calls": 1024});
+    assert_eq!(share(with(1, 262_144, some)), None);
+    assert_eq!(share(with(1, 512, json!({}))), None);
 }
 
 #[test]

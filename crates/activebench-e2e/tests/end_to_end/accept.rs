@@ -12,6 +12,8 @@ use activebench_e2e::{Throttled, Volume, assert_follows, binary, needs, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::html::look_at_document;
+
 /// User `nobody`: judging stored runs needs no rights.
 const NOBODY: u32 = 65_534;
 /// Rate that the device allows: 16.78 MB/s.
@@ -465,7 +467,7 @@ fn names_with_colons_and_blanks_are_those_of_one_file() {
 /// One agreement, two disks and one that is not there: each has its protocol, and the summary a row for each.
 #[test]
 fn one_agreement_serves_several_units_and_one_that_fails_stops_no_other() {
-    needs!(beside: "fio", "losetup", "blkid");
+    needs!(beside: "fio", "losetup", "blkid", "chromium");
     let (first, second) = (Volume::raw(64), Volume::raw(64));
     let devices = [&first, &second].map(|volume| volume.device().expect("a device").to_owned());
     let text = agreed(&first, THROTTLED, "at_least = \"1 kB/s\"")
@@ -506,6 +508,8 @@ fn one_agreement_serves_several_units_and_one_that_fails_stops_no_other() {
     for name in ["summary.txt", "summary.json", "summary.md", "summary.html", "acceptance.toml"] {
         assert!(out.join(name).is_file(), "{name}");
     }
+    look_at_document(&out.join("summary.html"));
+    look_at_document(&out.join(Path::new(&devices[0]).file_name().expect("a name")).join("acceptance.html"));
     // Each folder is judged by itself, and all of them give the same summary again.
     for device in &devices {
         let own = out.join(Path::new(device).file_name().expect("a name"));

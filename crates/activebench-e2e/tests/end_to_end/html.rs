@@ -201,7 +201,7 @@ fn several_jobs_of_fio_are_shown_whole() {
 }
 
 /// Checks a document other than a run in every window, with closed and with open folds.
-fn look_at_document(file: &Path) {
+pub(crate) fn look_at_document(file: &Path) {
     let mut browser = Chromium::open(file);
     for is_open in [false, true] {
         browser.evaluate(&format!("document.querySelectorAll('details').forEach(folded => folded.open = {is_open})"));

@@ -186,14 +186,14 @@ fn direct_writes_are_verified() {
 fn data_on_several_devices_is_counted_on_all_of_them() {
     needs!(beside: "iozone", "mkfs.btrfs", "losetup");
     // Room for both passes: without it, btrfs commits early to free the overwritten extents.
-    let volume = Volume::striped_btrfs(1600, 2);
-    let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s1g", "-r64k"]);
+    let volume = Volume::striped_btrfs(800, 2);
+    let run = verify(&volume, &[], &["iozone", "-i0", "-e", "-c", "-s512m", "-r64k"]);
     run.assert_honest();
     for phase in ["write", "rewrite"] {
         // btrfs writes a few blocks twice when writeback overtakes the benchmark, and its trees with each commit: more
         // of both where the machine is slow. One device alone has half.
         let written = run.fact(phase, "device_write_bytes_until_durable") / MIB;
-        assert!((1024.0..1100.0).contains(&written), "{written} MiB: {}", run.story());
+        assert!((512.0..640.0).contains(&written), "{written} MiB: {}", run.story());
     }
 }
 

@@ -147,3 +147,23 @@ fn purpose_and_target_are_answered_with_the_honest_figures() {
     assert!(refused.stderr().contains("hint: write `>= 200 MB/s`"), "{}", refused.stderr());
     assert!(!refused.run.exists());
 }
+
+#[test]
+fn a_target_that_the_options_leave_out_is_refused_before_the_run() {
+    needs!(beside: "iozone", "fio");
+    let volume = Volume::tmpfs(64);
+    for (target, command, hint) in [
+        (">= 20 kIOPS", "iozone -i0 -s16m -r4k", "it prints rates in bytes"),
+        (">= 20 MB/s", "iozone -i0 -s16m -r4k -O", "it prints rates in operations"),
+        (
+            "p99 <= 1 ms",
+            "fio --name=w --rw=write --size=16m --gtod_reduce=1",
+            "it prints rates in bytes, rates in operations",
+        ),
+    ] {
+        let refused = verify(&volume, &["--target", target], &command.split(' ').collect::<Vec<_>>());
+        assert_eq!(refused.exit_code(), Some(2), "{command}: {}", refused.stderr());
+        assert!(refused.stderr().contains(hint), "{command}: {}", refused.stderr());
+        assert!(!refused.run.exists());
+    }
+}

@@ -329,6 +329,7 @@ const VETTED: &str = "`docs/accept.md`, Commands: which options a command may ha
 /// Checks that the limits of a benchmark name figures that it will state; adds a fault for each that does not.
 fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
     let adapter = ready.tool;
+    let stated = metrics(ready);
     let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
     for limit in agreed.file.limits.iter().filter(|limit| limit.benchmark.value == ready.name) {
         // The passes of some commands are known only when they run.
@@ -340,17 +341,18 @@ fn limits(agreed: &Agreed, ready: &Ready, faults: &mut Vec<Fault>) {
             let message = format!("the benchmark {:?} has no phase {:?}", ready.name, limit.phase.value);
             faults.push(Fault::new(limit.phase.span.clone(), message, hint));
         }
-        if !adapter.metrics().contains(&limit.metric.value) {
-            let message = format!("{} states no {}", adapter.name(), limit.metric.value.as_str());
-            let hint = format!("it states {}", listed(&metrics(adapter)));
+        if !stated.contains(&limit.metric.value.as_str()) {
+            let of = if adapter.metrics().contains(&limit.metric.value) { "this command of " } else { "" };
+            let message = format!("{of}{} states no {}", adapter.name(), limit.metric.value.as_str());
+            let hint = format!("it states {}", listed(&stated));
             faults.push(Fault::new(limit.metric.span.clone(), message, hint));
         }
     }
 }
 
-/// The figures that a tool can state.
-pub(super) fn metrics(adapter: &dyn Adapter) -> Vec<&'static str> {
-    adapter.metrics().iter().map(|metric| metric.as_str()).collect()
+/// The figures that a benchmark can state.
+pub(super) fn metrics(ready: &Ready) -> Vec<&'static str> {
+    plan::printed_metrics(ready.tool, &ready.command).iter().map(|metric| metric.as_str()).collect()
 }
 
 /// Adds a fault for each device that the benchmark may write without permission of the file.

@@ -94,7 +94,7 @@ fn benchmark(agreed: &Agreed, checked: &Checked, ready: &Ready, without_unit: bo
     let _ = writeln!(text, "\n{}  {} ({})", ready.name, shell_command(&command), benchmark.repetition.words());
     let phases: Vec<&str> = ready.phases.iter().map(|phase| phase.id.as_str()).collect();
     let phases = if phases.is_empty() { "known only when it runs".to_owned() } else { phases.join(", ") };
-    let (tool, figures) = (ready.tool.name(), metrics(ready.tool).join(", "));
+    let (tool, figures) = (ready.tool.name(), metrics(ready).join(", "));
     if !without_unit {
         let _ = writeln!(text, "  in      {}", ready.command.cwd);
     }

@@ -42,17 +42,19 @@ pub(super) struct Wanted {
 
 /// Returns the storage parts to measure; writes only if `write` is set.
 pub(super) fn wanted(write: bool) -> Vec<Wanted> {
-    let directions = [Direction::Read, Direction::Write];
-    let of = |direction: Direction| {
-        [(PartKind::Random, 1), (PartKind::Random, 32), (PartKind::Sequential, 1), (PartKind::Sequential, 32)]
-            .map(|(kind, depth)| Wanted { kind, direction, depth })
-    };
-    directions.into_iter().take(if write { 2 } else { 1 }).flat_map(of).collect()
+    let both = [(PartKind::Random, 1), (PartKind::Random, 32), (PartKind::Sequential, 1), (PartKind::Sequential, 32)];
+    let of = |direction: Direction| both.map(|(kind, depth)| Wanted { kind, direction, depth });
+    let mut wanted = of(Direction::Read).to_vec();
+    if write {
+        wanted.extend(of(Direction::Write));
+        wanted.push(Wanted { kind: PartKind::Durable, direction: Direction::Write, depth: 1 });
+    }
+    wanted
 }
 
 impl Wanted {
     fn request_bytes(self) -> u64 {
-        if self.kind == PartKind::Random { 4096 } else { 1 << 20 }
+        if self.kind == PartKind::Sequential { 1 << 20 } else { 4096 }
     }
 
     fn engine(self) -> &'static str {
@@ -84,17 +86,25 @@ impl Wanted {
             format!("--iodepth={}", self.depth),
             format!("--runtime={seconds}s"),
         ]);
-        match self.direction {
-            Direction::Write => arguments.extend(["--end_fsync=1".to_owned(), "--refill_buffers".to_owned()]),
-            _ => arguments.push("--readonly".to_owned()),
-        }
+        let (rest, refilled) = match self.direction {
+            // The cheapest way to a durable write: where the device can, one request with FUA.
+            Direction::Write if self.kind == PartKind::Durable => ("--sync=dsync", true),
+            Direction::Write => ("--end_fsync=1", true),
+            _ => ("--readonly", false),
+        };
+        arguments.push(rest.to_owned());
+        arguments.extend(refilled.then(|| "--refill_buffers".to_owned()));
         arguments
     }
 
     /// Returns the part without a value.
     pub(super) fn part(self) -> Part {
         let order = if self.kind == PartKind::Random { "at random places" } else { "ascending" };
-        let durable = if self.direction == Direction::Write { ", an fsync at the end inside the clock" } else { "" };
+        let durable = match (self.kind, self.direction) {
+            (PartKind::Durable, _) => " and O_DSYNC",
+            (_, Direction::Write) => ", an fsync at the end inside the clock",
+            _ => "",
+        };
         Part {
             kind: self.kind,
             direction: self.direction,
@@ -126,15 +136,15 @@ pub(super) fn measure(
     // fio gets whole seconds here, at least one.
     let each = (seconds / f64::from(REPETITIONS)).round().max(1.0) as u64;
     let mut served = Served { tool_bytes: 0, counted_bytes: 0, source: counters.source() };
-    let is_random = wanted.kind == PartKind::Random;
-    let unit: UnitOf = if is_random { Quantity::ops_per_sec } else { Quantity::bytes_per_sec };
+    let in_bytes = wanted.kind == PartKind::Sequential;
+    let unit: UnitOf = if in_bytes { Quantity::bytes_per_sec } else { Quantity::ops_per_sec };
     let once = || {
         let before = counters.read()?;
         let figures = run(fio, &wanted.arguments(&place.path(), place.bytes, each), wanted, stop)?;
         let after = counters.read()?;
         served.tool_bytes += figures.bytes;
         served.counted_bytes += moved(before, after, wanted.direction);
-        Ok(if is_random { figures.iops } else { figures.bytes_per_sec })
+        Ok(if in_bytes { figures.bytes_per_sec } else { figures.iops })
     };
     let rates = match repeat(unit, once) {
         Ok(rates) => rates,
@@ -260,5 +270,18 @@ mod tests {
             assert!(arguments.iter().any(|word| word == "--size=67108864"), "{arguments:?}");
             assert!(!arguments.iter().any(|word| word.contains("write")), "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn each_write_is_made_durable_inside_the_clock() {
+        let writes: Vec<Wanted> = wanted(true).into_iter().filter(|part| part.direction == Direction::Write).collect();
+        let each: Vec<&Wanted> = writes.iter().filter(|part| part.kind == PartKind::Durable).collect();
+        assert_eq!((writes.len(), each.len()), (5, 1));
+        for wanted in &writes {
+            let arguments = wanted.arguments(Path::new("/proc/1/fd/3"), 64 << 20, 1);
+            let expected = if wanted.kind == PartKind::Durable { "--sync=dsync" } else { "--end_fsync=1" };
+            assert!(arguments.iter().any(|word| word == expected), "{arguments:?}");
+        }
+        assert_eq!(each[0].part().words(), "4 KiB writes one at a time, each made durable");
     }
 }

@@ -134,6 +134,12 @@ pub(super) struct ThreadSpan {
 }
 
 impl ThreadSpan {
+    /// A span of a thread in a phase, for tests.
+    #[cfg(test)]
+    pub(super) fn of(phase: u32, tid: u32, start_ns: u64, end_ns: u64) -> Self {
+        Self { start_ns, end_ns, phase, tid, begun: false }
+    }
+
     /// Returns the index of its phase.
     pub(super) fn phase(&self) -> usize {
         self.phase as usize

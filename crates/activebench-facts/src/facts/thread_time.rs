@@ -17,6 +17,7 @@ use foldhash::HashMap;
 
 use super::cpu_times::{Cuts, NEAR_ENOUGH, SpanTimes, Totals};
 use super::index::Index;
+use super::library_calls;
 use super::observer_share;
 use super::record_losses::Gap;
 use super::steal::Readings;
@@ -133,6 +134,9 @@ pub fn profile_phases(
         steal.add_facts(coverage, Window { start_ns: clocks.started_ns, end_ns }, run_facts);
     }
     profiles.run = profile;
+    if let Some(library) = source.library()? {
+        library_calls::add(&library, &spans, phases, &mut profiles);
+    }
     Ok(profiles)
 }
 
@@ -293,6 +297,7 @@ fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: &mut
         unlisted_threads,
         short: short(coverage, samples.all, on_cpu_ns),
         threads: busiest,
+        library: Vec::new(),
     }
 }
 

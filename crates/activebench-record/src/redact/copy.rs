@@ -6,6 +6,7 @@ use std::path::Path;
 use activebench_model::call::Op;
 use activebench_model::event::NameEvent;
 use activebench_model::event_kinds;
+use activebench_model::library::LibraryCalls;
 use activebench_model::output::ToolFile;
 use activebench_model::run::Manifest;
 use activebench_model::series::SeriesManifest;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use super::learn::executed as executed_of;
 use super::redactor::Redactor;
 use crate::error::RecordError;
-use crate::layout::{FILES, KEPT_PAYLOAD, MANIFEST, STACKS, TOTALS};
+use crate::layout::{FILES, KEPT_PAYLOAD, LIBRARY, MANIFEST, STACKS, TOTALS};
 use crate::reader::RunReader;
 use crate::series::write_series;
 use crate::tables::{Row, Visitor};
@@ -99,7 +100,7 @@ impl Redactor {
         for name in from.manifest().sha256.keys() {
             let table = name.strip_prefix("events/").and_then(|name| name.split_once('-')).map(|(table, _)| table);
             match (name.as_str(), table.and_then(is_harmless)) {
-                (FILES | STACKS, _) | (_, Some(false)) => {}
+                (FILES | STACKS | LIBRARY, _) | (_, Some(false)) => {}
                 (_, Some(true)) => writer.write_file(name, &evidence(name)?)?,
                 (KEPT_PAYLOAD, _) => {
                     let why = "what the tool wrote can hold anything";
@@ -136,6 +137,9 @@ impl Redactor {
         }
         if from.manifest().sha256.contains_key(STACKS) {
             writer.write_json(STACKS, &self.json::<Stacks>(&from.stacks()?, STACKS)?)?;
+        }
+        if let Some(library) = from.library()? {
+            writer.write_json(LIBRARY, &self.json::<LibraryCalls>(&library, LIBRARY)?)?;
         }
         self.copy_tables(from, &mut writer)?;
         // The writer goes on when the disk is full; an incomplete copy is not a copy.

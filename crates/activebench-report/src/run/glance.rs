@@ -15,14 +15,16 @@ use activebench_model::verdict::RunVerdict;
 use super::causes::Cause;
 use super::sentence::sentence;
 use crate::document::{Block, Content, Glance, Line, Section};
-use crate::headline;
 use crate::page::Tone;
-use crate::wording::{count, list, shell_command, shell_word};
+use crate::wording::{count, grouped, list, shell_command, shell_word};
+use crate::{headline, library_calls};
 
 /// Findings shown, by tightness.
 const FINDINGS: [usize; Glance::TIGHTEST + 1] = [5, 5, 5, 4, 3];
 /// Notices shown, by tightness.
 const NOTICES: [usize; Glance::TIGHTEST + 1] = [4, 3, 2, 1, 1];
+/// Phases shown with their calls of the library, by tightness.
+const LIBRARIES: [usize; Glance::TIGHTEST + 1] = [4, 3, 2, 1, 1];
 /// Columns of the labels, and of a finding's mark and code.
 const LABEL_COLUMNS: usize = 12;
 
@@ -147,7 +149,15 @@ fn advice(run: &JudgedRun, glance: Glance) -> Vec<Block> {
 /// The evidence, and where the rest is.
 fn rest(run: &JudgedRun, glance: Glance) -> Vec<Block> {
     let evidence = glance.in_lines(2, LABEL_COLUMNS, LABEL_COLUMNS, &evidence(run));
-    let mut blocks = vec![Block::State(Line::new("Evidence", Tone::Aside, evidence))];
+    let mut blocks: Vec<Block> = library_calls::lines(run, LIBRARIES[glance.tightness])
+        .into_iter()
+        .enumerate()
+        .map(|(place, line)| {
+            let label = if place == 0 { "Library" } else { "" };
+            Block::State(Line::new(label, Tone::Aside, glance.in_lines(2, LABEL_COLUMNS, LABEL_COLUMNS, &line)))
+        })
+        .collect();
+    blocks.push(Block::State(Line::new("Evidence", Tone::Aside, evidence)));
     blocks.push(Block::Verbatim { label: "Run", text: run.directory.clone() });
     blocks.push(Block::State(Line::new(
         format!("Exit {}", run.exit_code),
@@ -195,20 +205,6 @@ fn evidence(run: &JudgedRun) -> String {
     }
 }
 
-/// A count with its thousands apart: `1,324,727`.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let first = digits.len() % 3;
-    let mut text = digits[..first].to_owned();
-    for group in digits.as_bytes()[first..].chunks(3) {
-        if !text.is_empty() {
-            text.push(',');
-        }
-        text.extend(group.iter().map(|digit| char::from(*digit)));
-    }
-    text
-}
-
 /// What the exit code means, and the command that says more.
 fn ending(run: &JudgedRun) -> String {
     let means = match (run.exit_code, run.verdict) {
@@ -225,19 +221,5 @@ fn ending(run: &JudgedRun) -> String {
     match Cause::of(run).first().map(|cause| cause.code).or_else(undecided) {
         Some(code) => format!("{means}; activebench explain {}", shell_word(code)),
         None => format!("{means}; activebench report -v{} has the rest", named(run)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_grouped_by_thousands() {
-        for (number, expected) in
-            [(0, "0"), (999, "999"), (1000, "1,000"), (1_324_727, "1,324,727"), (12_345, "12,345")]
-        {
-            assert_eq!(grouped(number), expected);
-        }
     }
 }

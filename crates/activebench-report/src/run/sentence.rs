@@ -1,6 +1,7 @@
 //! The answer in one sentence, which a terminal and a page begin with.
 
 use activebench_model::finding::Severity;
+use activebench_model::host::Target;
 use activebench_model::report::JudgedRun;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
 
@@ -12,7 +13,19 @@ use crate::wording::count;
 /// Tool, place and reason: `iozone 3.489 on vda (ext4): 2 of 4 figures are not true of the disk.`
 pub(crate) fn sentence(run: &JudgedRun) -> String {
     let tool = Glance::cell(&headline::tool(run), 40);
-    let place = match run.manifest.host.targets.as_slice() {
+    let host = &run.manifest.host;
+    // The place of the figures. A run touches others beside it: a loop device's backing file, its own log.
+    let of_phases = run.phases.iter().flat_map(|phase| &phase.parts).filter_map(|part| host.target_of(part.file));
+    let mut targets: Vec<&Target> = Vec::new();
+    for target in of_phases {
+        if !targets.iter().any(|known| known.s_dev == target.s_dev) {
+            targets.push(target);
+        }
+    }
+    if targets.is_empty() {
+        targets = host.targets.iter().collect();
+    }
+    let place = match targets.as_slice() {
         [target] => {
             let device = target.device().map_or_else(|| target.mount_point.as_str(), |device| device.name.as_str());
             format!(" on {} ({})", Glance::cell(device, 24), Glance::cell(&target.fs_type, 16))

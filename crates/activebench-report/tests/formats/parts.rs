@@ -10,6 +10,7 @@ use activebench_model::fact::{Completeness, Fact, FactName, Facts, Scope};
 use activebench_model::finding::{Effect, Finding, Outcome, Severity, Threshold};
 use activebench_model::hook::Hook;
 use activebench_model::host::{Host, Layer, Target, Tier};
+use activebench_model::library::CountedFunction;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
 use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
@@ -481,6 +482,10 @@ pub(crate) fn profile(text: &str) -> CpuProfile {
             error_ns: 64_000,
         }],
         unlisted_threads: 0,
+        library: match text {
+            "" => Vec::new(),
+            text => vec![CountedFunction { name: format!("putc{text}"), calls: 7, open_calls: 0, asked_bytes: 7 }],
+        },
         shares: Some(TimeShares {
             user_ratio: 0.12,
             kernel_ratio: 0.701,

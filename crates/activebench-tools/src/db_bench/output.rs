@@ -17,7 +17,7 @@ use crate::printed::{About, Claims, Line, Number, lines};
 /// Bytes of a `MB`.
 const MEBIBYTE: f64 = 1_048_576.0;
 /// Name of the benchmark that always syncs.
-const FILLSYNC: &str = "fillsync";
+pub(super) const FILLSYNC: &str = "fillsync";
 /// Name of the benchmark with values of a size of its own.
 const LARGE_VALUES: &str = "fill100K";
 

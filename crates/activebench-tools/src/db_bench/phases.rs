@@ -12,7 +12,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::phase::{Direction, Mechanism, Part, Pattern, Phase, Promise, Submission, Window};
 
 use super::options::Options;
-use super::output::{Result as Printed, is_of_writes, results};
+use super::output::{FILLSYNC, Result as Printed, is_of_writes, results};
 use crate::adapter::Plan;
 use crate::clocked::{named_passes, part_within};
 use crate::matched_numbers::PrintTimes;
@@ -26,7 +26,7 @@ pub(super) fn plan(options: &Options) -> Plan {
     }
     let mut seen = HashSet::new();
     let names = options.benchmarks.iter().filter(|name| is_of_writes(name) && seen.insert(name.as_str()));
-    let phases = names.map(|name| phase(options, name, name, options.sync || name == "fillsync")).collect();
+    let phases = names.map(|name| phase(options, name, name, options.sync || name == FILLSYNC)).collect();
     Plan { phases, notes: note("benchmarks that do not only write keys have figures that cannot be verified") }
 }
 

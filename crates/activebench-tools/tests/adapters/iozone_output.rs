@@ -23,6 +23,7 @@ fn every_fixture_is_read() {
     assert!(fixtures.len() > 50, "only {} fixtures were found", fixtures.len());
     for fixture in fixtures {
         let parsed = iozone().parse(&fixture.command, &fixture.output, None);
+        fixture.assert_named(&parsed);
         insta::with_settings!({ description => fixture.command.argv.join(" "), omit_expression => true }, {
             insta::assert_snapshot!(format!("iozone-{}", fixture.name), compact(&parsed));
         });

@@ -31,6 +31,7 @@ Measure the maximum of a target and this machine, by the parts that make up ever
 thread and over 256 MiB in total
   random      direct I/O of 4 KiB at random offsets at depth 1 and 32, with fio
   sequential  direct I/O of 1 MiB, ascending, at depth 1 and 32, with fio
+  durable     direct writes of 4 KiB, one at a time, each made durable before the next, with fio
   round-trip  one request to the server of a network file system
   links       bandwidth of PCIe, SATA, SAS or the network, from sysfs
 
@@ -40,7 +41,8 @@ the device below confirm that it served the bytes. The result is stored on this 
 same storage shows its figures as shares of it (docs/ceiling.md).
 
 TARGET is a directory, a file or a block device. Files and devices are only read. In a directory a file without a name \
-is created, which disappears however activebench ends. It contains random data, so that no layer compresses it.
+is created, read and written; it disappears however activebench ends. It contains random data, so that no layer \
+compresses it.
 
 Exit code: 0 if every part was measured or does not apply here; 2 for wrong usage, too little free space, and a result \
 that could not be stored or written (it is printed); 3 if a part could not be measured (the others are kept); 130 if \
@@ -49,7 +51,7 @@ interrupted (nothing is kept).
 Examples:
   sudo activebench ceiling /mnt/bench
   sudo activebench ceiling /dev/nvme0n1 --seconds 10
-  activebench ceiling /mnt/bench --write --out bench.json --format json";
+  activebench ceiling /mnt/bench --no-writes --out bench.json --format json";
 
 /// Measure the maximum of a target and this machine: later reports show figures as shares of it.
 #[derive(Args, Debug)]
@@ -64,10 +66,9 @@ pub(crate) struct MeasureCeiling {
     /// Size of the file that is created in a directory, at most half of the free space.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     size: u64,
-    /// Measure writes too, in the created file: direct, made durable by an fsync inside the clock. Only for a directory:
-    /// existing files are never written.
+    /// Measure no writes in the file that is created in a directory.
     #[arg(long)]
-    write: bool,
+    no_writes: bool,
     /// Write the result to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -88,7 +89,7 @@ impl Subcommand for MeasureCeiling {
     fn run(&self) -> Result<i32, Failure> {
         output::document_formats_exist::<Ceiling>(&self.formats)?;
         let out = self.out.as_deref();
-        let (target, seconds, size_bytes, write) = (&self.target, self.seconds, self.size, self.write);
+        let (target, seconds, size_bytes, write) = (&self.target, self.seconds, self.size, !self.no_writes);
         let mut screen = Screen::new(self.quiet);
         let measured = ceiling::measure(&Request { target, seconds, size_bytes, write, out }, &mut screen);
         screen.finish();

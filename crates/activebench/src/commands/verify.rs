@@ -23,11 +23,12 @@ use activebench_model::run::Choices;
 use activebench_model::series::{JudgedSeries, Until};
 use activebench_probe::{Payload, ProbeOptions};
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory, ValueEnum};
 
 use super::{Rights, Subcommand};
 use crate::arguments::{Live, OUTPUT, Output, RunsFolder, known_profile, parse_percent, parse_size};
-use crate::{formats, output};
+use crate::settings::Settings;
+use crate::{Cli, formats, output};
 
 /// Headings of the options in the help, beside [`OUTPUT`].
 const RUNNING: &str = "Running the benchmark";
@@ -144,6 +145,11 @@ pub(crate) struct Verify {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     #[arg(help_heading = OBSERVING, hide_short_help = true)]
     sample_hz: u32,
+    /// Count the calls of the C library's `fwrite`, `putc`, `fread`, `getc` and their like, of libaio and of liburing, by
+    /// phase. Every process on this machine that calls one of them takes about a microsecond longer for it meanwhile.
+    #[arg(long)]
+    #[arg(help_heading = OBSERVING)]
+    library: bool,
     /// Treatment of the data that the tool writes: samples of the first 4 KiB of a write (at most 256 per second and
     /// CPU) show how much of it is zeros, compressible or written before.
     #[arg(long, value_enum, default_value_t = PayloadArgument::Figures)]
@@ -288,7 +294,8 @@ impl Subcommand for Verify {
             plan::output_has_no_reader(&command).map_err(|why| anyhow!("--claim: {why}")).or_exit(ExitCode::Usage)?;
         }
         if self.plan {
-            let (report, exit_code) = plan::plan(choices, command, &thresholds);
+            let settings = Settings::read(&Cli::command())?.words();
+            let (report, exit_code) = plan::plan(choices, command, &thresholds, settings);
             output::deliver_document(&self.output.formats, &report)?;
             return Ok(exit_code);
         }
@@ -387,6 +394,7 @@ impl Verify {
             time_every_call: self.latency == LatencyArgument::Full,
             look_every_caller_up: self.look_every_caller_up,
             sample_hz: self.sample_hz,
+            library: self.library,
             payload: self.payload.into(),
             events_limit_bytes: self.events_limit,
             ring_bytes: self.ring_kib << 10,

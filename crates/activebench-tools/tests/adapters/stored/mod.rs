@@ -23,12 +23,19 @@ impl Fixture {
     pub(crate) fn parsed(&self) -> Parsed {
         let adapter = adapter_by_name(&self.tool).expect("the adapter is registered");
         let parsed = adapter.parse(&self.command, &self.output, None);
-        // The metrics that a tool can state, as queried before a run, must be complete.
-        let unknown = parsed.claims.iter().find(|claim| !adapter.metrics().contains(&claim.metric));
-        assert!(unknown.is_none(), "{}: {unknown:?} is of no kind that the adapter names", self.name);
+        self.assert_named(&parsed);
         let other_unit = parsed.claims.iter().find(|claim| claim.value.unit != claim.metric.unit());
         assert!(other_unit.is_none(), "{}: {other_unit:?} has another unit than its metric", self.name);
         parsed
+    }
+
+    /// The metrics that a command can print, as queried before a run, must be complete.
+    pub(crate) fn assert_named(&self, parsed: &Parsed) {
+        let adapter = adapter_by_name(&self.tool).expect("the adapter is registered");
+        let named = adapter.metrics_of(&self.command, &self.output.files);
+        assert!(named.iter().all(|metric| adapter.metrics().contains(metric)), "{}: {named:?}", self.name);
+        let unknown = parsed.claims.iter().find(|claim| !named.contains(&claim.metric));
+        assert!(unknown.is_none(), "{}: {unknown:?} is of no kind that the adapter names", self.name);
     }
 }
 
