@@ -20,6 +20,7 @@ use foldhash::{HashMap, HashSet};
 use crate::evidence::{LEAST_READ_BYTES, identifier, successful};
 
 mod names;
+mod task_clocks;
 
 use names::NameRun;
 
@@ -34,6 +35,9 @@ const LEAST_SHARE: f64 = 0.02;
 
 /// A pause between two runs that ends a group.
 const PAUSE_NS: u64 = 1_000_000_000;
+
+/// Share of the time of a pass within which a print behind it is about it.
+const SOON: f64 = 0.1;
 
 /// Changes of direction on a descriptor from which on it is a mix, and not one pass after the other.
 const MIXED_FROM: usize = 8;
@@ -122,7 +126,7 @@ impl<'a> ObservedPasses<'a> {
         let names = names(activity);
         let mut ids = HashMap::default();
         for set in sets {
-            found.add(set, &names, &mut ids);
+            found.add(set, &names, &prints, &mut ids);
         }
         found.find_parents();
         found.add_names(activity, &prints, &mut ids);
@@ -149,6 +153,7 @@ impl<'a> ObservedPasses<'a> {
         sets.push(reads);
         sets.push(writes);
         sets.extend(largest(runs, mixed(runs, &all)));
+        sets.extend(largest(runs, both_ways_together(runs)));
         if overlap {
             sets.push(all);
         }
@@ -165,13 +170,14 @@ impl<'a> ObservedPasses<'a> {
     }
 
     /// Creates the phase of a pass with one of its windows. With `calls` above 1, so many calls are one operation. With
-    /// `each_task` its figures are those of each process, too.
+    /// the place of a clock of its processes in `each_task`, its figures are those of each process.
     ///
     /// # Panics
-    /// If there is no such pass or window.
-    pub fn phase(&self, pass: usize, window: usize, calls: u64, each_task: bool) -> Phase {
+    /// If there is no such pass, window or clock.
+    pub fn phase(&self, pass: usize, window: usize, calls: u64, each_task: Option<usize>) -> Phase {
         let observed = &self.passes[pass];
         let window = &observed.windows[window];
+        let task_clock = each_task.map(|place| &observed.task_clocks[place]);
         if let Some(named) = pass.checked_sub(self.members.len()).map(|place| &self.named[place]) {
             return names::phase(observed, window, named.iter().map(|place| &self.name_runs[*place as usize]));
         }
@@ -202,24 +208,17 @@ impl<'a> ObservedPasses<'a> {
             }
         };
         let mut parts: Vec<Part> = self.runs_of(&self.members[pass]).map(part).collect();
-        // The window is that of all parts together.
-        if let Some(first) = parts.iter_mut().min_by_key(|part| part.start_ns) {
-            first.start_ns = first.start_ns.min(window.start_ns);
-        }
-        let end = |part: &Part| match part.end {
-            PartEnd::At(end_ns) => end_ns,
-            PartEnd::AfterBytes(_) => part.last_data_ns,
-        };
-        if let Some(last) = parts.iter_mut().max_by_key(|part| end(part)) {
-            last.end = PartEnd::At(window.end_ns);
+        match task_clock {
+            Some(clock) => self.set_task_times(&mut parts, &self.members[pass], clock),
+            None => stretch(&mut parts, window),
         }
         Phase {
             clock: window.clock.clone(),
             parts,
             block_bytes: observed.bytes.saturating_mul(calls).checked_div(observed.calls).filter(|_| calls > 1),
             divided_into_bytes: call_bytes,
-            requested_tasks: if each_task { u32::try_from(observed.task_rates.len()).unwrap_or(1).max(1) } else { 1 },
-            ..Phase::planned(window.phase_of(calls, each_task), &observed.name, observed.direction)
+            requested_tasks: task_clock.map_or(1, |clock| u32::try_from(clock.rates.len()).unwrap_or(1).max(1)),
+            ..Phase::planned(window.phase_of(calls, task_clock), &observed.name, observed.direction)
         }
     }
 
@@ -246,7 +245,7 @@ impl<'a> ObservedPasses<'a> {
         Some(before.copied().unwrap_or(open.start_ns))
     }
 
-    fn add(&mut self, set: Set, names: &HashMap<FileId, &str>, ids: &mut HashMap<String, u32>) {
+    fn add(&mut self, set: Set, names: &HashMap<FileId, &str>, prints: &[u64], ids: &mut HashMap<String, u32>) {
         let runs = || self.runs_of(&set);
         let (Some((start_ns, end_ns)), Some(first)) = (span(&self.runs, &set), runs().next()) else { return };
         let direction = match runs().all(|run| run.direction == first.direction) {
@@ -283,6 +282,12 @@ impl<'a> ObservedPasses<'a> {
         let mut ends = vec![("", end_ns)];
         ends.extend(synced.map(|at_ns| ("sync", at_ns)));
         ends.extend(closed.map(|at_ns| ("close", at_ns)));
+        // The clock of a process that waits for several others stops before it prints.
+        let is_of_several = runs().any(|run| run.pass.tgid != first.pass.tgid);
+        let last_ns = ends.iter().map(|(_, at_ns)| *at_ns).max().unwrap_or(end_ns);
+        let printed = prints.get(prints.partition_point(|at_ns| *at_ns <= last_ns)).copied();
+        let printed = printed.filter(|at_ns| ((at_ns - last_ns) as f64) < (last_ns - start_ns) as f64 * SOON);
+        ends.extend(printed.filter(|_| is_of_several).map(|at_ns| ("print", at_ns)));
         let mut windows = Vec::new();
         let stem = format!("{word}-{}", identifier(&what));
         let begins = [("", Some(start_ns)), ("open", opened)];
@@ -298,6 +303,7 @@ impl<'a> ObservedPasses<'a> {
                 let ends = match *until {
                     "" => format!("last {word}"),
                     "sync" => "end of the sync behind it".to_owned(),
+                    "print" => "next print".to_owned(),
                     _ => "close".to_owned(),
                 };
                 let phase = unique(format!("{stem}{kind}"), ids);
@@ -315,7 +321,7 @@ impl<'a> ObservedPasses<'a> {
             opens: set.len() as u64,
             is_direct: runs().all(|run| run.pass.open_flags & open_bits::DIRECT != 0),
             is_synchronous: runs().all(|run| run.pass.open_flags & (open_bits::SYNC | open_bits::DSYNC) != 0),
-            task_rates: task_rates(runs()),
+            task_clocks: self.task_clocks(&set),
             windows,
             parent: None,
         };
@@ -333,6 +339,20 @@ impl<'a> ObservedPasses<'a> {
             let around = around.filter(|other| own.iter().step_by(step).all(|run| has(other, run)));
             self.passes[place].parent = around.min_by_key(|other| self.members[*other].len());
         }
+    }
+}
+
+/// Stretches parts so that their window together is one of the windows of their pass.
+fn stretch(parts: &mut [Part], window: &ObservedWindow) {
+    if let Some(first) = parts.iter_mut().min_by_key(|part| part.start_ns) {
+        first.start_ns = first.start_ns.min(window.start_ns);
+    }
+    let end = |part: &Part| match part.end {
+        PartEnd::At(end_ns) => end_ns,
+        PartEnd::AfterBytes(_) => part.last_data_ns,
+    };
+    if let Some(last) = parts.iter_mut().max_by_key(|part| end(part)) {
+        last.end = PartEnd::At(window.end_ns);
     }
 }
 
@@ -396,19 +416,6 @@ fn after_first_call<'a>(run: &Run<'a>) -> Option<Run<'a>> {
     Some(Run { start_ns, bytes, calls: run.calls - 1, is_first: false, ..*run })
 }
 
-/// Returns the rate of each process over its own time; nothing for one process.
-fn task_rates<'b, 'a: 'b>(runs: impl Iterator<Item = &'b Run<'a>>) -> Vec<f64> {
-    let mut tasks: BTreeMap<u32, (u64, u64, u64)> = BTreeMap::new();
-    for run in runs {
-        let (start_ns, end_ns, bytes) = tasks.entry(run.pass.tgid).or_insert((run.start_ns, run.end_ns, 0));
-        *start_ns = run.start_ns.min(*start_ns);
-        *end_ns = run.end_ns.max(*end_ns);
-        *bytes += run.bytes;
-    }
-    let rate = |(start_ns, end_ns, bytes): (u64, u64, u64)| bytes as f64 * 1e9 / (end_ns - start_ns).max(1) as f64;
-    if tasks.len() > 1 { tasks.into_values().map(rate).collect() } else { Vec::new() }
-}
-
 /// Returns when the program printed something, in order.
 fn prints(activity: &Activity) -> Vec<u64> {
     let printed = activity.output_writes.iter().filter(|write| write.span.returned > 0);
@@ -445,6 +452,27 @@ fn mixed(runs: &[Run<'_>], all: &[u32]) -> Vec<Set> {
     let direction = |place: u32| runs[place as usize].direction;
     let has_both = |set: &Set| set.iter().any(|place| direction(*place) != direction(set[0]));
     by_descriptor.into_values().filter(has_both).collect()
+}
+
+/// Returns the reads and writes together of several processes that worked at the same time.
+fn both_ways_together(runs: &[Run<'_>]) -> Vec<Set> {
+    let mut together: Vec<Set> = Vec::new();
+    let mut until_ns = 0;
+    for (place, run) in (0..).zip(runs) {
+        match together.last_mut().filter(|_| run.start_ns < until_ns) {
+            Some(set) => set.push(place),
+            None => together.push(vec![place]),
+        }
+        until_ns = run.end_ns.max(until_ns);
+    }
+    let differs = |set: &Set, is_other: &dyn Fn(&Run<'_>, &Run<'_>) -> bool| {
+        set.iter().any(|place| is_other(&runs[*place as usize], &runs[set[0] as usize]))
+    };
+    together.retain(|set| {
+        differs(set, &|one, other| one.direction != other.direction)
+            && differs(set, &|one, other| one.pass.tgid != other.pass.tgid)
+    });
+    together
 }
 
 fn is_data(step: &Step) -> bool {

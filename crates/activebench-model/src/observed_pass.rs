@@ -22,8 +22,8 @@ pub struct ObservedPass {
     pub is_direct: bool,
     /// True if all descriptors were opened with `O_SYNC` or `O_DSYNC`.
     pub is_synchronous: bool,
-    /// Bytes per second of each process over its own time, if several moved data; empty otherwise.
-    pub task_rates: Vec<f64>,
+    /// How the processes can have been timed, each over its own time, if several moved data; empty otherwise.
+    pub task_clocks: Vec<TaskClock>,
     /// The spans that the program can have timed, at least one: first the one from the first data call to the last.
     pub windows: Vec<ObservedWindow>,
     /// The place in the list of passes of the smallest pass that has all calls of this one and more; always after it.
@@ -47,13 +47,70 @@ pub struct ObservedWindow {
 
 impl ObservedWindow {
     /// Returns the identifier of its phase where so many calls are one operation, or each process has its own figure.
-    pub fn phase_of(&self, calls: u64, each_task: bool) -> String {
+    pub fn phase_of(&self, calls: u64, each_task: Option<&TaskClock>) -> String {
         let by = if calls > 1 { format!("-by-{calls}") } else { String::new() };
-        format!("{}{by}{}", self.phase, if each_task { "-of-each" } else { "" })
+        format!("{}{by}{}", self.phase, each_task.map_or_else(String::new, TaskClock::suffix))
     }
 
     /// Returns its length.
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// A way in which each process of a pass can have been timed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskClock {
+    /// Where the time of a process begins.
+    pub start: TaskStart,
+    /// Where it ends.
+    pub end: TaskEnd,
+    /// Bytes per second of each process.
+    pub rates: Vec<f64>,
+    /// The end of the last of these times.
+    pub end_ns: u64,
+    /// The share by which a rate can be wrong, because it is not known which call was the last one that counts.
+    pub unsure: f64,
+}
+
+/// Where the time of a process begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskStart {
+    /// At its first data call.
+    FirstCall,
+    /// When the last process had opened its file: they waited for one another.
+    AllOpen,
+}
+
+/// Where the time of a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// With its last data call.
+    LastCall,
+    /// With the sync behind it.
+    Sync,
+    /// With the close.
+    Close,
+    /// With the call that it was in when the first process had finished; that call does not count.
+    FirstFinished,
+    /// With the sync behind that call, which counts.
+    SyncOfFirstFinished,
+}
+
+impl TaskClock {
+    /// Returns the end of the identifier of its phases.
+    fn suffix(&self) -> String {
+        let from = match self.start {
+            TaskStart::FirstCall => "",
+            TaskStart::AllOpen => "-since-all-open",
+        };
+        let until = match self.end {
+            TaskEnd::LastCall => "",
+            TaskEnd::Sync => "-with-sync",
+            TaskEnd::Close => "-with-close",
+            TaskEnd::FirstFinished => "-until-first-finished",
+            TaskEnd::SyncOfFirstFinished => "-until-first-finished-with-sync",
+        };
+        format!("-of-each{from}{until}")
     }
 }

@@ -23,6 +23,8 @@
 mod chance;
 mod print_times;
 mod row_order;
+mod series;
+mod statement;
 mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +38,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{Counted, OfTask, Operation, PrintedNumber, Reading, printed_numbers};
 use crate::stated_claims::{StatedClaim, StatedNumber};
+use series::Series;
 
 /// Largest probability, over the whole run, that a number agrees by chance.
 pub const MOST_CHANCE: f64 = 0.01;
@@ -95,8 +98,8 @@ pub struct About {
     pub window: usize,
     /// Calls of one operation.
     pub calls: u64,
-    /// True if the claim is about the processes of the pass, each over its own time.
-    pub each_task: bool,
+    /// The place of a clock of the processes of the pass, if the claim is about each of them over its own time.
+    pub each_task: Option<usize>,
 }
 
 /// Finds the claims of an output.
@@ -115,7 +118,8 @@ pub fn matched(output: &ToolOutput, stated: &[StatedClaim], passes: &[ObservedPa
         Candidate { printed_ns: printed_ns(&number, known), number, metric, latency, is_stated: true }
     }));
     candidates.sort_by_key(|candidate| (candidate.number.source.stream != "stdout", candidate.number.source.line));
-    let mut matching = Matching::new(&candidates, &printed.settings, passes);
+    let is_base_known = keep_base(&mut candidates, &printed.settings, passes);
+    let mut matching = Matching::new(&candidates, is_base_known, passes);
     matching.settle();
     matching.report(known, printed.left_out)
 }
@@ -172,9 +176,11 @@ struct Target {
     window: usize,
     /// Calls of one operation.
     calls: u64,
-    /// True for a figure of the processes, each over its own time.
-    each_task: bool,
+    /// The place of a clock of the processes, for a figure of each of them over its own time.
+    each_task: Option<usize>,
     value: f64,
+    /// The share by which it can be wrong.
+    unsure: f64,
 }
 
 /// Figures that numbers are compared with, and those that agree.
@@ -200,13 +206,16 @@ impl View {
         });
         Self { targets: targets.iter().map(Vec::len).collect(), alone: alone.collect(), fits }
     }
+}
 
-    /// Leaves out readings of units as powers of another base than the one of the output.
-    fn keep_base(&mut self, is_binary: bool) {
-        for fits in &mut self.fits {
-            fits.retain(|fit| fit.reading.is_binary.is_none_or(|one| one == is_binary));
-        }
+/// Leaves out readings of units as powers of another base than the one of the output. Returns true if that one is known.
+fn keep_base(candidates: &mut [Candidate], settings: &[Vec<Reading>], passes: &[ObservedPass]) -> bool {
+    let amounts = candidates.iter().filter(|one| one.number.unit == Unit::Bytes).map(|one| &one.number.readings);
+    let base = base_of_units(amounts.chain(settings), passes);
+    for candidate in candidates.iter_mut() {
+        candidate.number.readings.retain(|one| base.is_none() || one.is_binary.is_none() || one.is_binary == base);
     }
+    base.is_some()
 }
 
 /// Returns true if the output's `k` and `M` are powers of 1024, as sizes show that are those of a pass, of one of its files
@@ -252,6 +261,16 @@ enum Outcome {
     Open(String),
 }
 
+/// A pass that a number agrees with.
+struct Agreeing {
+    pass: usize,
+    fit: Fit,
+    /// The chance, before the number of tests.
+    chance: f64,
+    /// All agreements with the pass.
+    of_pass: Vec<Fit>,
+}
+
 struct Matching<'a> {
     candidates: &'a [Candidate],
     passes: &'a [ObservedPass],
@@ -266,14 +285,16 @@ struct Matching<'a> {
     /// True if the output shows whether its `k` is 1000 or 1024.
     is_base_known: bool,
     outcomes: Vec<Outcome>,
-    /// Lines with numbers that may become claims: found ones, stated ones.
-    lines: [f64; 2],
+    /// Numbers under the same words.
+    series: Vec<Series>,
+    /// Lines that may agree by chance: with found numbers, with stated ones.
+    tests: [f64; 2],
     /// First candidate of each block.
     blocks: Vec<std::ops::Range<usize>>,
 }
 
 impl<'a> Matching<'a> {
-    fn new(candidates: &'a [Candidate], settings: &[Vec<Reading>], passes: &'a [ObservedPass]) -> Self {
+    fn new(candidates: &'a [Candidate], is_base_known: bool, passes: &'a [ObservedPass]) -> Self {
         let mut times: Vec<u64> = candidates.iter().filter_map(|one| one.printed_ns).collect();
         times.sort_unstable();
         let mut ends: Vec<u64> = passes.iter().map(|pass| pass.windows[0].end_ns).collect();
@@ -282,33 +303,31 @@ impl<'a> Matching<'a> {
         // What is printed without I/O between it is printed together.
         let before = |one: &Candidate| last(&times, last(&ends, one.printed_ns?)?);
         // Without an earlier number nothing is new.
-        let mut new = View::new(candidates, passes, |one| Some(before(one).unwrap_or(u64::MAX)));
-        let mut all = View::new(candidates, passes, |_| None);
-        let amounts = candidates.iter().filter(|one| one.number.unit == Unit::Bytes).map(|one| &one.number.readings);
-        let base = base_of_units(amounts.chain(settings), passes);
-        if let Some(is_binary) = base {
-            new.keep_base(is_binary);
-            all.keep_base(is_binary);
-        }
-        let count = |is_stated: bool| {
-            let own = candidates.iter().filter(|one| one.metric.is_some() && one.is_stated == is_stated);
-            let mut lines: Vec<(&str, u64)> =
-                own.map(|one| (one.number.source.stream.as_str(), one.number.source.line)).collect();
-            lines.dedup();
-            (lines.len() as f64).max(1.0)
-        };
+        let new = View::new(candidates, passes, |one| Some(before(one).unwrap_or(u64::MAX)));
+        let all = View::new(candidates, passes, |_| None);
         let outcomes = candidates.iter().map(|_| Outcome::Open(String::new())).collect();
-        let lines = [count(false), count(true)];
         let since: Vec<Option<u64>> = candidates.iter().map(before).collect();
         let in_row = row_order::of_rows(candidates, passes, &since);
-        let (is_base_known, blocks) = (base.is_some(), blocks(candidates));
-        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, lines, blocks }
+        let blocks = blocks(candidates);
+        let (series, tests) = (series::of_words(candidates), [1.0; 2]);
+        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, series, tests, blocks }
     }
 
     /// Decides on each candidate, then chooses one window for each pass where one is enough.
     fn settle(&mut self) {
-        for place in 0..self.candidates.len() {
-            self.outcomes[place] = self.decided(place);
+        self.find_related();
+        // Each number that is a claim is one less that may agree by chance (Holm).
+        loop {
+            self.tests = self.count_tests();
+            let before = self.claims();
+            for place in 0..self.candidates.len() {
+                if !matches!(self.outcomes[place], Outcome::Claim { .. }) {
+                    self.outcomes[place] = self.decided(place);
+                }
+            }
+            if self.claims() == before {
+                break;
+            }
         }
         self.unite_windows();
         self.let_finest_speak();
@@ -333,9 +352,10 @@ impl<'a> Matching<'a> {
         };
         // Of what happened since the number before, then of all. Each may be wrong half as often.
         let (new, all) = (self.new.targets[place], self.all.targets[place]);
+        let is_of_series = self.series.iter().any(|one| one.is_related && one.places.contains(&place));
         let views: &[&View] = match new {
             0 => &[&self.all],
-            _ if new == all || self.continues_line(place) => &[&self.new],
+            _ if new == all || is_of_series || self.continues_line(place) => &[&self.new],
             _ => &[&self.new, &self.all],
         };
         let outcomes = views.iter().map(|view| self.decided_in(place, metric, view, views.len() as f64));
@@ -346,18 +366,46 @@ impl<'a> Matching<'a> {
 
     fn decided_in(&self, place: usize, metric: Metric, view: &View, views: f64) -> Outcome {
         let candidate = &self.candidates[place];
+        let (pass, fit, chance, of_pass) = match self.agreeing(place, view) {
+            Ok(Agreeing { pass, fit, chance, of_pass }) => (pass, fit, chance, of_pass),
+            Err(why) => return Outcome::Open(why),
+        };
+        let chance = (chance * views * self.tests[usize::from(candidate.is_stated)]).min(1.0);
+        if chance >= MOST_CHANCE {
+            return Outcome::Open(format!(
+                "it agrees with {}, but by chance with a probability of {}",
+                self.passes[pass].name,
+                percent(chance)
+            ));
+        }
+        if !self.is_base_known && has_other_base(&fit, &candidate.number, of_pass.iter()) {
+            let why = "its unit may be a power of 1000 or of 1024, and nothing shows which";
+            return Outcome::Open(why.to_owned());
+        }
+        let bytes = match metric {
+            Metric::BytesMoved => None,
+            _ => self.bytes_beside(place, pass),
+        };
+        Outcome::Claim { fit, chance, bytes }
+    }
+
+    /// Finds the pass that a number agrees with.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn agreeing(&self, place: usize, view: &View) -> Result<Agreeing, String> {
         let fits = &view.fits[place];
         if fits.is_empty() {
-            return Outcome::Open("no pass has this figure".to_owned());
+            return Err("no pass has this figure".to_owned());
         }
         let is_in_row = |fit: &&Fit| self.in_row[place].as_ref().is_none_or(|own| own.contains(&fit.target.pass));
         let fits: Vec<Fit> = fits.iter().filter(is_in_row).copied().collect();
         if fits.is_empty() {
-            return Outcome::Open("the pass in its place of the row has another figure".to_owned());
+            return Err("the pass in its place of the row has another figure".to_owned());
         }
         let with_time = self.with_time_of_line(place, &fits, view);
         if with_time.is_empty() {
-            return Outcome::Open("a pass has this figure, and another time than its line".to_owned());
+            return Err("a pass has this figure, and another time than its line".to_owned());
         }
         let own = self.own_fits(place, &with_time, view);
         let mut passes: Vec<usize> = own.iter().map(|(fit, _)| fit.target.pass).collect();
@@ -373,7 +421,7 @@ impl<'a> Matching<'a> {
         let ([pass], []) = (&distinct[..], &rivals[..]) else {
             let all: Vec<usize> = distinct.into_iter().chain(rivals).collect();
             let names: Vec<&str> = all.iter().take(3).map(|pass| self.passes[*pass].name.as_str()).collect();
-            return Outcome::Open(format!("{} passes agree with it: {}", all.len(), names.join(", ")));
+            return Err(format!("{} passes agree with it: {}", all.len(), names.join(", ")));
         };
         let pass = *pass;
         let best = own.iter().filter(|(fit, _)| fit.target.pass == pass).min_by(|(one, _), (other, _)| {
@@ -385,25 +433,9 @@ impl<'a> Matching<'a> {
             let ((one, mild), (other, milder)) = (key(one), key(other));
             one.total_cmp(&other).then(mild.cmp(&milder))
         });
-        let Some((fit, chance)) = best.copied() else { return Outcome::Open("no pass has this figure".to_owned()) };
-        let chance = (chance * views * self.lines[usize::from(candidate.is_stated)]).min(1.0);
-        if chance >= MOST_CHANCE {
-            return Outcome::Open(format!(
-                "it agrees with {}, but by chance with a probability of {}",
-                self.passes[pass].name,
-                percent(chance)
-            ));
-        }
-        let of_pass = own.iter().map(|(fit, _)| fit).filter(|fit| fit.target.pass == pass);
-        if !self.is_base_known && has_other_base(&fit, &candidate.number, of_pass) {
-            let why = "its unit may be a power of 1000 or of 1024, and nothing shows which";
-            return Outcome::Open(why.to_owned());
-        }
-        let bytes = match metric {
-            Metric::BytesMoved => None,
-            _ => self.bytes_beside(place, pass),
-        };
-        Outcome::Claim { fit, chance, bytes }
+        let Some((fit, chance)) = best.copied() else { return Err("no pass has this figure".to_owned()) };
+        let of_pass = own.iter().map(|(fit, _)| *fit).filter(|fit| fit.target.pass == pass).collect();
+        Ok(Agreeing { pass, fit, chance, of_pass })
     }
 
     /// Leaves out passes that are nearly the same as one that agrees better.
@@ -488,7 +520,7 @@ impl<'a> Matching<'a> {
         let (Some(pass), Some(reading)) = (outermost, candidate.number.readings.first()) else {
             return Outcome::Open("no pass has this direction".to_owned());
         };
-        let target = Target { pass, window: 0, calls: 1, each_task: false, value: reading.value };
+        let target = Target { pass, window: 0, calls: 1, each_task: None, value: reading.value, unsure: 0.0 };
         Outcome::Claim { fit: Fit { target, reading: *reading, distance: 0.0 }, chance: 0.0, bytes: None }
     }
 
@@ -540,6 +572,15 @@ impl<'a> Matching<'a> {
         let line: Vec<usize> = block.clone().filter(is_line).collect();
         let all: Vec<usize> = block.collect();
         let mut least = (1.0_f64, 0);
+        // The other numbers of a statement are chosen by what was printed, not by what agrees.
+        if let Some([amount, time, rate]) = statement::around(self.candidates, &line, place) {
+            let agrees =
+                |other: usize| view.fits[other].iter().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
+            if place == rate && agrees(time) {
+                let states_amount = view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass);
+                least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 1 + usize::from(states_amount));
+            }
+        }
         for (group, weight) in [(&line, 2), (&all, 1)] {
             let agreeing = group.iter().copied().filter(|other| {
                 *other == place
@@ -717,8 +758,10 @@ impl<'a> Matching<'a> {
                     let Some(metric) = candidate.metric else { continue };
                     let Target { pass, window, calls, each_task, .. } = fit.target;
                     let observed = &self.passes[pass];
-                    let metric =
-                        if each_task && metric == Metric::Throughput { Metric::SumOfTaskThroughput } else { metric };
+                    let metric = match metric {
+                        Metric::Throughput if each_task.is_some() => Metric::SumOfTaskThroughput,
+                        metric => metric,
+                    };
                     matched.phases.push(About { pass, window, calls, each_task });
                     let (subject, why) = subject::of(&candidate.number, observed, &observed.windows[window], known);
                     let how = match (candidate.latency, candidate.is_stated) {
@@ -732,7 +775,8 @@ impl<'a> Matching<'a> {
                     };
                     matched.parsed.claims.push(Claim {
                         id: format!("c{}", matched.parsed.claims.len() + 1),
-                        phase: observed.windows[window].phase_of(calls, each_task),
+                        phase: observed.windows[window]
+                            .phase_of(calls, each_task.map(|place| &observed.task_clocks[place])),
                         metric,
                         value: Quantity { value: fit.reading.value, unit: metric.unit() },
                         printed: candidate.number.printed.clone(),
@@ -778,7 +822,8 @@ fn is_amount(unit: Unit) -> bool {
 
 /// Returns true if two figures belong to one window; an amount belongs to every window of its pass.
 fn is_same_window(of_other: &Target, own: &Target, unit: Unit) -> bool {
-    of_other.pass == own.pass && (is_amount(unit) || of_other.window == own.window)
+    let is_same_clock = (of_other.window, of_other.each_task) == (own.window, own.each_task);
+    of_other.pass == own.pass && (is_amount(unit) || is_same_clock)
 }
 
 /// Returns true if the unit of a number may have been another one: as powers of 1000 and as powers of 1024 it agrees with
@@ -827,8 +872,12 @@ fn targets(candidate: &Candidate, passes: &[ObservedPass], since_ns: Option<u64>
         let Some(calls) = calls_of_operation(number, pass) else { continue };
         let operations = pass.calls as f64 / calls as f64;
         if number.unit == Unit::BytesPerSec && is_inside(&pass.windows[0]) {
-            let value = of_tasks(number.of_task, &pass.task_rates);
-            targets.extend(value.map(|value| Target { pass: place, window: 0, calls, each_task: true, value }));
+            for (clock, one) in pass.task_clocks.iter().enumerate() {
+                let is_before = candidate.printed_ns.is_none_or(|at_ns| one.end_ns <= at_ns);
+                let value = of_tasks(number.of_task, &one.rates).filter(|_| is_before);
+                let (each_task, unsure) = (Some(clock), one.unsure);
+                targets.extend(value.map(|value| Target { pass: place, window: 0, calls, each_task, value, unsure }));
+            }
         }
         if number.of_task.is_some() {
             continue;
@@ -845,7 +894,7 @@ fn targets(candidate: &Candidate, passes: &[ObservedPass], since_ns: Option<u64>
                 _ => operations,
             };
             if value.is_finite() && value > 0.0 {
-                targets.push(Target { pass: place, window, calls, each_task: false, value });
+                targets.push(Target { pass: place, window, calls, each_task: None, value, unsure: 0.0 });
             }
         }
     }
@@ -887,7 +936,8 @@ fn fits(number: &PrintedNumber, targets: &[Target]) -> Vec<Fit> {
         for reading in &number.readings {
             let difference = (reading.value - target.value).abs();
             // An amount is counted, not measured.
-            let tolerance = if is_amount(number.unit) { 0.0 } else { TOLERANCE * target.value };
+            let most = (TOLERANCE - target.unsure).max(0.0);
+            let tolerance = if is_amount(number.unit) { 0.0 } else { most * target.value };
             if difference <= reading.resolution + tolerance {
                 fits.push(Fit { target: *target, reading: *reading, distance: difference / target.value });
             }

@@ -106,7 +106,7 @@ impl ObservedPasses<'_> {
             opens: set.len() as u64,
             is_direct: false,
             is_synchronous: false,
-            task_rates: Vec::new(),
+            task_clocks: Vec::new(),
             windows: windows.collect(),
             parent: None,
         });

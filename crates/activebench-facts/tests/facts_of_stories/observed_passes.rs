@@ -177,7 +177,7 @@ fn several_processes_have_a_rate_each_and_several_calls_can_be_one_operation() {
     let activity = story.activity();
     let passes = ObservedPasses::new(&activity);
     let (place, total) = passes.passes().iter().enumerate().next_back().expect("one");
-    assert_eq!((total.task_rates.len(), total.windows[0].start_ns), (2, start_ns));
+    assert_eq!((total.task_clocks[0].rates.len(), total.windows[0].start_ns), (2, start_ns));
     let phase = passes.phase(place, 0, 1, true);
     assert_eq!((phase.requested_tasks, phase.id.as_str()), (2, "write-2_files-of-each"));
     let by_four = passes.phase(place, 0, 4, false);

@@ -1,6 +1,6 @@
 use activebench_model::activity::{CallSpan, OutputWrite};
 use activebench_model::call::Op;
-use activebench_model::observed_pass::ObservedWindow;
+use activebench_model::observed_pass::{ObservedWindow, TaskClock, TaskEnd, TaskStart};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,7 +24,7 @@ fn pass(name: &str, direction: Direction, bytes: u64, calls: u64, spans_ns: &[(u
         opens: 1,
         is_direct: false,
         is_synchronous: false,
-        task_rates: Vec::new(),
+        task_clocks: Vec::new(),
         windows: spans_ns.iter().enumerate().map(window).collect(),
         parent: None,
     }
@@ -201,8 +201,10 @@ fn a_size_of_the_output_shows_whether_k_is_1000_or_1024() {
 #[test]
 fn figures_of_single_processes_are_compared_with_theirs() {
     let rates = vec![60.0 * MIB as f64, 70.0 * MIB as f64];
+    let clock =
+        TaskClock { start: TaskStart::FirstCall, end: TaskEnd::LastCall, rates, end_ns: 1_000_000_000, unsure: 0.0 };
     let all = pass("write", Direction::Write, 128 * MIB, 128, &[(0, 1_000_000_000)]);
-    let passes = [ObservedPass { task_rates: rates, opens: 2, ..all }];
+    let passes = [ObservedPass { task_clocks: vec![clock], opens: 2, ..all }];
     let parsed = of(
         "Writers see 130.01 MiB/s\nMin throughput per process = 60.01 MiB/s\nAvg throughput per process = 65.01 MiB/s\n",
         &passes,
