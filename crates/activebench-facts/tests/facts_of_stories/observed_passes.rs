@@ -40,7 +40,7 @@ fn a_file_that_is_written_synced_and_read_has_two_passes_with_the_spans_that_a_p
     let expected = [(written.0, written.1, false), (written.0, sync.end_ns, true), (written.0, closed.end_ns, true)];
     assert_eq!(spans, expected);
     for (place, (start_ns, end_ns, has_sync)) in spans.into_iter().enumerate() {
-        let phase = passes.phase(0, place, 1, false);
+        let phase = passes.phase(0, place, 1, None);
         assert_eq!(phase.parts[0].sync_inside.is_some(), has_sync, "{}", phase.id);
         let facts = story.facts(phase);
         check("write", &facts, &[(WriteBytes, blocks(4)), (ReadBytes, blocks(0)), (Window, count(end_ns - start_ns))]);
@@ -63,7 +63,7 @@ fn files_that_are_written_one_after_the_other_are_passes_each_and_together() {
     assert_eq!((last.bytes / BLOCK, last.calls, last.opens), (9, 9, 3));
     assert_eq!(last.name, "write of 3 files");
     assert!(passes.passes()[..3].iter().all(|pass| pass.parent == Some(3)));
-    let together = passes.phase(3, 1, 1, false);
+    let together = passes.phase(3, 1, 1, None);
     check("together", &story.facts(together), &[(WriteBytes, blocks(9)), (WriteCalls, count(9))]);
 }
 
@@ -161,8 +161,8 @@ fn files_that_are_made_and_deleted_are_passes_over_names() {
     assert_eq!(windows, ["create-files", "create-files-with-close"]);
     let window = &passes.passes()[0].windows[1];
     let length = window.duration_ns();
-    check("create", &story.facts(passes.phase(0, 1, 1, false)), &[(NameCalls, count(20)), (Window, count(length))]);
-    check("delete", &story.facts(passes.phase(1, 0, 1, false)), &[(NameCalls, count(30))]);
+    check("create", &story.facts(passes.phase(0, 1, 1, None)), &[(NameCalls, count(20)), (Window, count(length))]);
+    check("delete", &story.facts(passes.phase(1, 0, 1, None)), &[(NameCalls, count(30))]);
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn several_processes_have_a_rate_each_and_several_calls_can_be_one_operation() {
     let passes = ObservedPasses::new(&activity);
     let (place, total) = passes.passes().iter().enumerate().next_back().expect("one");
     assert_eq!((total.task_clocks[0].rates.len(), total.windows[0].start_ns), (2, start_ns));
-    let phase = passes.phase(place, 0, 1, true);
+    let phase = passes.phase(place, 0, 1, Some(0));
     assert_eq!((phase.requested_tasks, phase.id.as_str()), (2, "write-2_files-of-each"));
-    let by_four = passes.phase(place, 0, 4, false);
+    let by_four = passes.phase(place, 0, 4, None);
     assert_eq!((by_four.block_bytes, by_four.divided_into_bytes), (Some(4 * BLOCK), Some(BLOCK)));
     assert_eq!((by_four.requested_tasks, by_four.id.as_str()), (1, "write-2_files-by-4"));
 }
@@ -196,6 +196,6 @@ fn reads_may_be_timed_from_the_second_one_on() {
     let passes = ObservedPasses::new(&activity);
     let found: Vec<(u64, u64)> = passes.passes().iter().map(|pass| (pass.calls, pass.windows[0].start_ns)).collect();
     assert_eq!((found.len(), found[1]), (2, (20, start_ns)));
-    let facts = story.facts(passes.phase(1, 0, 1, false));
+    let facts = story.facts(passes.phase(1, 0, 1, None));
     check("later reads", &facts, &[(ReadBytes, blocks(20)), (Window, count(end_ns - start_ns))]);
 }
