@@ -69,6 +69,11 @@ pub(super) fn of(
     if number.is_unsynced {
         return (Subject::CachedFilesystem, "its words say that nothing is synced".to_owned());
     }
+    // One figure of what was synced and of what may come from the cache: whoever prints it says nothing of either.
+    if pass.direction == Direction::Mixed && !pass.is_direct {
+        let why = "it counts reads and writes together (`--subject device` says that it is about the storage)";
+        return (Subject::CachedFilesystem, why.to_owned());
+    }
     if let Some(word) = word_of(CACHED) {
         return (Subject::CachedFilesystem, format!("its line says `{word}`"));
     }
