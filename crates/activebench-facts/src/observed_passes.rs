@@ -153,7 +153,6 @@ impl<'a> ObservedPasses<'a> {
         sets.push(reads);
         sets.push(writes);
         sets.extend(largest(runs, mixed(runs, &all)));
-        sets.extend(largest(runs, both_ways_together(runs)));
         if overlap {
             sets.push(all);
         }
@@ -452,27 +451,6 @@ fn mixed(runs: &[Run<'_>], all: &[u32]) -> Vec<Set> {
     let direction = |place: u32| runs[place as usize].direction;
     let has_both = |set: &Set| set.iter().any(|place| direction(*place) != direction(set[0]));
     by_descriptor.into_values().filter(has_both).collect()
-}
-
-/// Returns the reads and writes together of several processes that worked at the same time.
-fn both_ways_together(runs: &[Run<'_>]) -> Vec<Set> {
-    let mut together: Vec<Set> = Vec::new();
-    let mut until_ns = 0;
-    for (place, run) in (0..).zip(runs) {
-        match together.last_mut().filter(|_| run.start_ns < until_ns) {
-            Some(set) => set.push(place),
-            None => together.push(vec![place]),
-        }
-        until_ns = run.end_ns.max(until_ns);
-    }
-    let differs = |set: &Set, is_other: &dyn Fn(&Run<'_>, &Run<'_>) -> bool| {
-        set.iter().any(|place| is_other(&runs[*place as usize], &runs[set[0] as usize]))
-    };
-    together.retain(|set| {
-        differs(set, &|one, other| one.direction != other.direction)
-            && differs(set, &|one, other| one.pass.tgid != other.pass.tgid)
-    });
-    together
 }
 
 fn is_data(step: &Step) -> bool {

@@ -553,7 +553,8 @@ impl<'a> Matching<'a> {
             .iter()
             .map(|fit| {
                 let (supported, supporters) = self.supported(place, fit, view);
-                (*fit, supported.min(view.alone[place]), supporters)
+                let chance = if self.states_other_amount(place, fit, view) { 1.0 } else { view.alone[place] };
+                (*fit, supported.min(chance), supporters)
             })
             .collect();
         let most = with.iter().map(|(_, _, supporters)| *supporters).max().unwrap_or(0);
@@ -561,6 +562,21 @@ impl<'a> Matching<'a> {
             .filter(|(_, _, supporters)| *supporters == most)
             .map(|(fit, chance, _)| (fit, chance))
             .collect()
+    }
+
+    /// Returns the places of the numbers on the line of a candidate.
+    fn line_of(&self, place: usize) -> Vec<usize> {
+        let block = self.blocks.iter().find(|block| block.contains(&place)).cloned().unwrap_or(place..place + 1);
+        let own_line = self.candidates[place].number.source.line;
+        block.filter(|other| self.candidates[*other].number.source.line == own_line).collect()
+    }
+
+    /// Returns true for the rate of a statement whose amount is not that of the pass: then it is about something else.
+    fn states_other_amount(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        let statement = statement::around(self.candidates, &self.line_of(place), place);
+        statement.is_some_and(|[amount, _, rate]| {
+            place == rate && !view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass)
+        })
     }
 
     /// Returns the chance of a fit together with the numbers beside it that agree with the same window, and whether any
@@ -576,9 +592,13 @@ impl<'a> Matching<'a> {
         if let Some([amount, time, rate]) = statement::around(self.candidates, &line, place) {
             let agrees =
                 |other: usize| view.fits[other].iter().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
+            let states_amount = view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass);
+            // A statement of another amount is about something else.
+            if place == rate && !states_amount {
+                return (1.0, 0);
+            }
             if place == rate && agrees(time) {
-                let states_amount = view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass);
-                least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 1 + usize::from(states_amount));
+                least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 2);
             }
         }
         for (group, weight) in [(&line, 2), (&all, 1)] {
