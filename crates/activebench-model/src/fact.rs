@@ -256,6 +256,8 @@ fact_names! {
     /// Bytes of writes in the same span that the daemon's own threads submitted: for a sync or direct I/O. The kernel's
     /// writeback submits the others, whether anybody waits for them or not. As above.
     DaemonSubmittedBytes = "daemon_submitted_bytes", Bytes;
+    /// Bytes of all writes that these devices completed in the same span, whoever they were for. As above.
+    DaemonTotalWriteBytes = "daemon_device_total_write_bytes", Bytes;
     /// FLUSH requests and writes with FUA that the daemon's devices completed in the same span, whoever requested them.
     /// As above.
     DaemonFlushes = "daemon_flushes", Count;

@@ -21,6 +21,10 @@
 //! thread's own account over each read) for what entered, together with all that the tree read from storage in other
 //! ways. It is undecided where these could be for the reads and would settle it.
 //!
+//! On FUSE a daemon can have all reads go past the page cache of its mount (`direct_io`), and no option shows it. There
+//! reads of which nothing entered that cache are judged by what the daemon's devices gave (`daemon_device_read_bytes`): at
+//! most 0.05 of them is from memory, a part is undecided, and so is a daemon that can have its data from elsewhere.
+//!
 //! # When it is wrong
 //! A pass that reads a block twice reads it from the cache the second time. That is true, and AB401 reports it too.
 //!
@@ -52,6 +56,16 @@ const FACTS: &[FactName] = &[
     FactName::DirectShare,
     FactName::StorageReadBytes,
     FactName::DeviceReadBytes,
+    FactName::Mappings,
+];
+
+/// The facts for a pass on FUSE.
+const FACTS_ON_FUSE: &[FactName] = &[
+    FactName::ReadBytes,
+    FactName::CacheInsertedBytes,
+    FactName::DirectShare,
+    FactName::StorageReadBytes,
+    FactName::DaemonDeviceReadBytes,
     FactName::Mappings,
 ];
 
@@ -92,6 +106,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         let case = &case.resting_on(mapped_files::FACTS.to_vec());
         return Ok(case.fires(served_from_mapping(case, phase, read, from_device)));
     }
+    let fuse = case.resting_on(FACTS_ON_FUSE.to_vec());
+    let case = if on_fuse(run, phase) { &fuse } else { case };
     run.moved(phase)?;
     let read = run.fact(phase, FactName::ReadBytes)?;
     if read == 0.0 {
@@ -106,6 +122,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let served_of = |stored: f64| (1.0 - stored / buffered).clamp(0.0, 1.0);
     let inserted = match run.given_by_storage(phase) {
+        None if on_fuse(run, phase) => passed_to_daemon(run, phase, direct, read)?,
         None => inserted_by_reads(run, phase, direct)?,
         Some(_) if direct > 0.0 => {
             return Err(Halt::undecided("A part was read with O_DIRECT, and the page cache was not observed."));
@@ -165,6 +182,38 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         },
         advice: advise(run, Some(phase), Improvement::ReadFromStorage),
     }))
+}
+
+/// Returns true for a file on FUSE, and for one of which nobody knows where it is.
+fn on_fuse(run: &Run<'_>, phase: &Phase) -> bool {
+    run.target_of(phase).is_none_or(|target| target.tier == Tier::Fuse)
+}
+
+/// Returns the bytes that the page cache of a FUSE mount did not answer. A daemon can have reads go past that cache
+/// (`direct_io`), which no option of the mount shows: then nothing enters it, and what the daemon's devices gave says
+/// that the reads were not answered by it.
+fn passed_to_daemon(run: &Run<'_>, phase: &Phase, direct: f64, read: f64) -> Result<f64, Halt> {
+    let inserted = inserted_by_reads(run, phase, direct)?;
+    let limits = run.thresholds;
+    let served = 1.0 - inserted / (read * (1.0 - direct));
+    if served < limits.ab201_cache_share_warn_ratio.value.value {
+        return Ok(inserted);
+    }
+    let at_devices = run.fact(phase, FactName::DaemonDeviceReadBytes)?;
+    if run.daemon_of(phase).is_none_or(|daemon| !daemon.elsewhere.is_empty()) {
+        return Err(Halt::undecided(
+            "The reads may have gone past the page cache to a daemon that can have its data from elsewhere.",
+        ));
+    }
+    let share = at_devices / read;
+    if share > limits.ab106_daemon_nothing_ratio.value.value && inserted < at_devices {
+        // AB106 compares what the daemon was asked for with what its devices gave.
+        return match share >= limits.ab106_daemon_all_ratio.value.value {
+            true => Ok(read),
+            false => Err(Halt::undecided("A part of the reads may have gone past the page cache to the daemon.")),
+        };
+    }
+    Ok(inserted)
 }
 
 /// Returns the bytes that reads brought into the page cache. Writes of new blocks insert pages, too: in a pass that also

@@ -28,9 +28,9 @@
 //! silent. Up to 0.05 it fails: a cache below answered, or the sync made nothing durable. A daemon that has all its files
 //! in memory fails. It is undecided:
 //!
-//! - between these shares, where a cache and compression cannot be separated, and above 1.5, where others used the
+//! - between these shares, where a cache and compression cannot be separated, and above 1.3, where others used the
 //!   daemon too;
-//! - for writes of which the daemon itself submitted none;
+//! - for writes of which the daemon itself submitted none, and where the kernel wrote more than 0.05 to its devices;
 //! - where the daemon or its storage is not known, data can come from elsewhere (a socket), or a loop device below reads
 //!   its file through memory.
 //!
@@ -248,6 +248,14 @@ fn behind_a_daemon(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }
         share if share > limits.ab106_daemon_nothing_ratio.value.value => {
             Err(Halt::undecided(format!("{}. Its caches and its compression cannot be separated.", at())))
+        }
+        // The kernel writes a file back that nobody has open any more: it is nobody's.
+        _ if phase.direction == Direction::Write
+            && run.fact(phase, FactName::DaemonTotalWriteBytes)?
+                > asked * limits.ab106_daemon_nothing_ratio.value.value =>
+        {
+            let total = in_bytes(run.fact(phase, FactName::DaemonTotalWriteBytes)?);
+            Err(Halt::undecided(format!("{}. All writes there were {total}, maybe for it.", at())))
         }
         share => Ok(case.fires(Firing {
             weight: Weight::Fail(Effect::Misleading),

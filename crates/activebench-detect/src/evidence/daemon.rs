@@ -19,6 +19,7 @@ pub(crate) const FACTS: &[FactName] = &[
     FactName::DaemonDeviceReadBytes,
     FactName::DaemonDeviceWriteBytesDurable,
     FactName::DaemonSubmittedBytes,
+    FactName::DaemonTotalWriteBytes,
 ];
 
 /// Bytes of one pass at both ends of its daemon.
@@ -47,8 +48,9 @@ impl<'a> Run<'a> {
             Direction::Read => {
                 let at_devices = self.fact(phase, FactName::DaemonDeviceReadBytes)?;
                 let inserted = self.fact(phase, FactName::CacheInsertedBytes)?;
-                // What goes past the page cache is asked for each time.
-                let asked = if direct >= 1.0 { moved } else { moved.min(inserted + direct * moved) };
+                // What goes past the page cache is asked for each time. A daemon can have all reads go past it
+                // (`direct_io`), which no option of the mount shows; what its devices gave was asked for.
+                let asked = if direct >= 1.0 { moved } else { moved.min((inserted + direct * moved).max(at_devices)) };
                 Ok(Served { asked, at_devices })
             }
             Direction::Write => {

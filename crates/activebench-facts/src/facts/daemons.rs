@@ -19,11 +19,12 @@ use super::device::{ByKind, Devices, Seen};
 use super::span_index::SpanIndex;
 
 const SOURCE: &str = "tp_btf/block_rq_complete, /proc/PID/fd";
-const FACTS: [FactName; 4] = [
+const FACTS: [FactName; 5] = [
     FactName::DaemonDeviceReadBytes,
     FactName::DaemonDeviceWriteBytesDurable,
     FactName::DaemonFlushes,
     FactName::DaemonSubmittedBytes,
+    FactName::DaemonTotalWriteBytes,
 ];
 
 /// A phase on FUSE whose daemon is known.
@@ -45,6 +46,7 @@ struct Served {
 struct Moved {
     read_bytes: u64,
     write_bytes: u64,
+    total_write_bytes: u64,
     flushes: u64,
 }
 
@@ -98,6 +100,7 @@ pub(super) fn add(
             Quantity::bytes(moved.write_bytes),
             Quantity::count(moved.flushes),
             Quantity::bytes(of.submitted_bytes),
+            Quantity::bytes(moved.total_write_bytes),
         ];
         for (name, value) in FACTS.into_iter().zip(values) {
             // Who submitted a write is seen when it is queued.
@@ -162,6 +165,9 @@ impl Served {
         let moved = self.moved.of(event);
         if is_flush && until_durable {
             moved.flushes += 1;
+        }
+        if event.action == BlockAction::Write && until_durable {
+            moved.total_write_bytes += event.bytes;
         }
         match event.action {
             BlockAction::Read if is_own && in_window => moved.read_bytes += event.bytes,
