@@ -127,21 +127,37 @@ fn processes(reader: &mut Reader, target: &Target) -> Result<Vec<DaemonProcess>,
     by_connection.dedup();
     holders.dedup();
     let found_by = if by_connection.is_empty() { FoundBy::CommandLine } else { FoundBy::Connection };
-    let names_mount = |pid: &u32| {
-        let words = reader.bytes(&Process::Id(*pid).folder().join("cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).any(|word| word == target.mount_point.as_bytes())
-    };
     let found = match found_by {
         FoundBy::Connection => by_connection,
-        FoundBy::CommandLine => holders.into_iter().filter(names_mount).collect(),
+        FoundBy::CommandLine => {
+            let mut named = Vec::new();
+            for pid in holders {
+                match reader.bytes(&Process::Id(pid).folder().join("cmdline")) {
+                    Ok(words) if words.split(|byte| *byte == 0).any(|word| word == target.mount_point.as_bytes()) => {
+                        named.push(pid);
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.is_gone() => {}
+                    // It may be the one.
+                    Err(_) => hidden += 1,
+                }
+            }
+            named
+        }
     };
     match (found.as_slice(), found_by, hidden) {
         ([], _, 0) => Err("no process has its connection open".to_owned()),
-        ([], _, hidden) => Err(format!("the files of {hidden} processes cannot be read (hint: run as root)")),
+        ([], _, hidden @ 1..) | (_, FoundBy::CommandLine, hidden @ 1..) => {
+            Err(format!("the files of {hidden} processes cannot be read (hint: run as root)"))
+        }
         ([_, _, ..], FoundBy::CommandLine, _) => Err("several processes could be its daemon".to_owned()),
         (found, ..) => {
             let name = |pid: u32| reader.text(&Process::Id(pid).folder().join("comm"));
-            let process = |pid: &u32| DaemonProcess { pid: *pid, name: name(*pid).unwrap_or_default(), found_by };
+            let process = |pid: &u32| DaemonProcess {
+                pid: *pid,
+                name: name(*pid).unwrap_or_else(|_| "not known".to_owned()),
+                found_by,
+            };
             Ok(found.iter().map(process).collect())
         }
     }

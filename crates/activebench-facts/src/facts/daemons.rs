@@ -1,7 +1,7 @@
 //! What the daemon of a FUSE file system moved at its own devices while a phase ran on its files.
 //!
-//! The tool's calls end at the daemon. The device knows the daemon's files and processes, so its requests are told apart
-//! from those of others; which user of the mount they served is not known.
+//! The tool's calls end at the daemon. The device knows the daemon's files and processes, so its requests are
+//! separated from those of others. Which user of the mount they served is not known.
 
 use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::daemon::Daemon;

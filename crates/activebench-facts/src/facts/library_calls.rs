@@ -35,7 +35,9 @@ pub(super) fn add(library: &LibraryCalls, spans: &[ThreadSpan], phases: &mut [Ph
         if phase.window.is_none() {
             continue;
         }
-        let other = phase.parts.iter().map(|part| part.tgid).find(|tgid| !using.contains(tgid));
+        let over_names = phase.names.iter().flat_map(|names| &names.spans).map(|span| span.tgid);
+        let mut processes = phase.parts.iter().map(|part| part.tgid).chain(over_names);
+        let other = processes.find(|tgid| !using.contains(tgid));
         for (name, role) in [
             (FactName::LibraryWriteCalls, Role::Write),
             (FactName::LibraryReadCalls, Role::Read),
@@ -97,6 +99,10 @@ fn counted<'a>(library: &'a LibraryCalls, spans: &[ThreadSpan], phases: usize) -
 }
 
 fn fact(library: &LibraryCalls, functions: &BTreeMap<&str, Count>, role: Role, other: Option<u32>) -> Fact {
+    if library.files.is_empty() {
+        let why = library.uncounted.first().map_or("no library was found", String::as_str);
+        return Fact::missing(format!("no function could be counted: {why}"), Scope::Tree, SOURCE);
+    }
     if let Some(tgid) = other {
         let why = format!(
             "process {tgid} uses no library that was counted: it is linked statically, or brings a library of its own"
@@ -159,7 +165,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_no_number() {
-        let mut library = LibraryCalls::default();
+        let none = LibraryCalls::default();
+        assert!(fact(&none, &BTreeMap::new(), Role::Write, None).value.is_none(), "nothing could be counted");
+        let mut library = LibraryCalls { files: vec!["/lib/libc.so.6".to_owned()], ..none };
         let functions = BTreeMap::from([("fwrite", Count { calls: 5, open_calls: 0, asked_bytes: 5 })]);
         let written = |library: &LibraryCalls, other| fact(library, &functions, Role::Write, other);
         let number = |fact: &Fact| fact.value.map(|value| value.value);
