@@ -22,6 +22,8 @@ use super::latency::{Latencies, SURE_FROM_NS};
 
 /// Submitting calls remembered for each thread: more than any queue depth, because the search goes back that far.
 const REMEMBERED: usize = 1 << 13;
+/// Largest share of requests that may be missing: a tenth of those beyond the 99.9th percentile.
+const MOST_UNPLACED: f64 = 1e-4;
 
 /// Completion latencies of every phase, updated with every call.
 ///
@@ -41,7 +43,10 @@ pub(super) struct OfPhase {
     /// From the submission to the collection.
     pub(super) total: Latencies,
     /// Requests whose submitting call was not seen; they are in neither.
-    pub(super) unknown: u64,
+    unknown: u64,
+    /// The same of requests whose submission is an estimate: it was off because the thread did not run meanwhile.
+    unplaced: u64,
+    requests: u64,
 }
 
 #[derive(Debug, Default)]
@@ -191,14 +196,23 @@ impl Posted {
 
 impl OfPhase {
     fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64, stands_for: u8) {
-        match thread.handed_over_ns(start_ns, stands_for == 0) {
+        self.requests += 1;
+        let is_estimate = stands_for == 0;
+        match thread.handed_over_ns(start_ns, is_estimate) {
             // A request that was complete before the call returned took no time after it.
             Some(handed_over_ns) => {
                 self.completion.record(collected_ns.saturating_sub(handed_over_ns), stands_for);
                 self.total.record(collected_ns.saturating_sub(start_ns), stands_for);
             }
+            None if is_estimate => self.unplaced += 1,
             None => self.unknown += 1,
         }
+    }
+
+    /// Returns the number of requests whose latencies are missing; 0 where these are too few to move a percentile.
+    pub(super) fn missing(&self) -> u64 {
+        let too_few = self.unplaced as f64 <= MOST_UNPLACED * self.requests as f64;
+        self.unknown + if too_few { 0 } else { self.unplaced }
     }
 }
 
@@ -244,7 +258,7 @@ mod tests {
         let of = completions.of(0);
         let longest = |latencies: &Latencies| latencies.at_most(1.0).map(|longest| longest.value as u64);
         assert_eq!(
-            (longest(&of.completion), longest(&of.total), of.unknown),
+            (longest(&of.completion), longest(&of.total), of.missing()),
             (completion, total, unknown),
             "{calls:?}"
         );
@@ -315,7 +329,7 @@ mod tests {
         }
         completions.request(0, &call(Op::AioRead, 0, 5));
         completions.request(0, &call(Op::AioRead, 100, 150));
-        assert_eq!(completions.of(0).unknown, 1);
+        assert_eq!(completions.of(0).missing(), 1);
         assert_eq!(completions.of(0).completion.at_most(1.0).map(|longest| longest.value), Some(40.0));
     }
 }
