@@ -130,7 +130,7 @@ fn came_from_storage(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
 /// Returns `true` when every byte written was at the device and durable when the clock stopped.
 fn stored_inside_clock(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let late = 1.0 + run.thresholds.ab302_late_sync_warn_ratio.value.value;
-    let limit = run.thresholds.ab301_unsynced_fail_ratio.value.value;
+    let limit = run.thresholds.ab301_unsynced_warn_ratio.value.value;
     let fact = |name| run.fact(phase, name);
     let written = fact(FactName::WriteBytes)?;
     let reached = fact(FactName::DeviceWriteBytes).map(|reached| written > 0.0 && reached >= written * (1.0 - limit));

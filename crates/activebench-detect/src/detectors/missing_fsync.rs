@@ -6,8 +6,9 @@
 //! clock stopped. A file that is deleted while dirty never reaches the storage.
 //!
 //! # How it decides
-//! It reports when `unsynced_bytes` is above 1 % of `write_bytes`. A byte counts as synced if one of these covered
-//! it:
+//! It warns when `unsynced_bytes` is above 1 % of `write_bytes`, and fails above 5 %: a tool that syncs every N writes
+//! leaves the last ones to the cache, and its rate is at most this share too high. A byte counts as synced if one of
+//! these covered it:
 //!
 //! - a successful fsync, fdatasync or msync;
 //! - an O_SYNC or O_DSYNC write;
@@ -15,7 +16,7 @@
 //!
 //! This must happen before a later pass writes the file again, the file is deleted, or the tool ends.
 //!
-//! For storage rates it fails, and the claim is misleading. For the file system with its cache it is a note.
+//! Where it fails, rates claimed for storage are misleading. For the file system with its cache it is a note.
 //!
 //! In a pass through a mapping no call shows the bytes. There it reports when no sync was seen and the device took
 //! less than 5 % of what the tool reports as written.
@@ -105,10 +106,12 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
     let share = unsynced / written;
-    let limit = &case.thresholds().ab301_unsynced_fail_ratio;
-    if share <= limit.value.value {
+    let limits = case.thresholds();
+    if share <= limits.ab301_unsynced_warn_ratio.value.value {
         return Ok(case.silent(""));
     }
+    let most = share > limits.ab301_unsynced_fail_ratio.value.value;
+    let limit = if most { &limits.ab301_unsynced_fail_ratio } else { &limits.ab301_unsynced_warn_ratio };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     let unreached = match run.fact(phase, FactName::DeviceWriteBytesDurable) {
         Ok(reached) if reached < written => format!(
@@ -119,9 +122,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     };
     let case = storage.as_ref().unwrap_or(case);
     Ok(case.fires(Firing {
-        weight: match storage.is_some() {
-            true => Weight::Fail(Effect::Misleading),
-            false => Weight::Note,
+        weight: match (storage.is_some(), most) {
+            (true, true) => Weight::Fail(Effect::Misleading),
+            (true, false) => Weight::Warn(Effect::Misleading),
+            (false, _) => Weight::Note,
         },
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
@@ -130,7 +134,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             in_bytes(written),
             in_bytes(unsynced)
         ),
-        meaning: "The figure is the rate of copying into the page cache.".to_owned(),
+        meaning: match most {
+            true => "The figure is the rate of copying into the page cache.".to_owned(),
+            false => format!("The figure is up to {} too high.", Quantity::ratio(share / (1.0 - share))),
+        },
         advice: advise(run, None, Improvement::SyncInsideClock),
     }))
 }

@@ -140,7 +140,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Ok(span) => span,
         Err(why) => {
             let unsynced = run.fact(phase, FactName::UnsyncedBytes)?;
-            if unsynced > written * limits.ab301_unsynced_fail_ratio.value.value {
+            if unsynced > written * limits.ab301_unsynced_warn_ratio.value.value {
                 return Err(Halt::not_applicable("No sync made the bytes durable. See AB301."));
             }
             if unsynced > 0.0 && run.fact(phase, FactName::SyncsInside)? > 0.0 {

@@ -65,6 +65,7 @@ pub const PROFILES: &[Profile] = &[
                 300.0 * SECOND_NS,
                 "IO500 rules: create and write phases run for at least 300 s",
             ),
+            ("ab301_unsynced_warn_ratio", 0.0, "IO500 rule 6: all data is persistent within the measured time"),
             ("ab301_unsynced_fail_ratio", 0.0, "IO500 rule 6: all data is persistent within the measured time"),
             (
                 "ab302_late_sync_fail_ratio",
