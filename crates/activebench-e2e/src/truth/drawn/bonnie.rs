@@ -27,7 +27,7 @@ pub(super) fn warm(rng: &mut Rng) -> Draft {
 }
 
 fn of(rng: &mut Rng, size: &str) -> Draft {
-    let mut words: Vec<String> = ["bonnie++", "-u", "root", "-d", "{mount}", "-r", "0", "-m", "host", "-n", "0", "-f"]
+    let mut words: Vec<String> = ["bonnie++", "-u", "{user}", "-d", "{mount}", "-r", "0", "-m", "host", "-n", "0", "-f"]
         .map(str::to_owned)
         .to_vec();
     words.extend(["-s".to_owned(), size.to_owned()]);
