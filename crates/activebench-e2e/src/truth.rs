@@ -259,6 +259,23 @@ fn of_the_runs(series: &Verified) -> Vec<Value> {
 }
 
 fn judged(case: &Case, ran: &Verified) -> Played {
-    let played: Played = (outcome::of(case, &ran.report), ran.story()).into();
+    let outcome = match refused(ran) {
+        Some(why) => Outcome::NotRun(why),
+        None => outcome::of(case, &ran.report),
+    };
+    let played: Played = (outcome, ran.story()).into();
     played.with_reports(case, std::slice::from_ref(&ran.report))
+}
+
+/// Returns what the system refused to an ordinary user's command, so that it failed; `None` when nothing shows that.
+fn refused(ran: &Verified) -> Option<String> {
+    if !is_ordinary() || ran.report["verdict"] != "failed" {
+        return None;
+    }
+    let errors = ran.stderr();
+    let own = errors.lines().filter(|line| !line.starts_with("activebench: "));
+    let line = own.into_iter().find(|line| {
+        ["Operation not permitted", "Permission denied"].iter().any(|refusal| line.contains(refusal))
+    })?;
+    Some(format!("the command itself needs a right: {line}"))
 }
