@@ -7,10 +7,12 @@
 //! is in them, 25 us a call on the reference machine.
 //!
 //! The bytes that a read takes from storage are the growth of `read_bytes` in `/proc/PID/task/TID/io` over the call. The
-//! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there.
+//! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there. The
+//! counters of the devices below its files bound what the device did for it ([`devices`]).
 
 mod calls;
 mod descriptors;
+mod devices;
 mod memory;
 mod processes;
 mod ptrace;
@@ -43,6 +45,7 @@ use crate::payload::PayloadStore;
 use crate::store::RecordStore;
 use calls::Entered;
 use descriptors::{BLOCK_DEVICE, Descriptors, OTHER, TableId};
+use devices::Devices;
 use processes::{Elsewhere, Io, Processes};
 use ptrace::{Resume, Stop, Tid};
 use requests::InFlight;
@@ -248,6 +251,7 @@ struct Tracing {
     files: Descriptors,
     processes: Processes,
     elsewhere: Elsewhere,
+    devices: Devices,
     in_flight: InFlight,
     store: RecordStore,
     payload: PayloadStore,
@@ -281,6 +285,7 @@ impl Tracing {
             files: Descriptors::new(overlays),
             processes: Processes::default(),
             elsewhere: Elsewhere::default(),
+            devices: Devices::default(),
             in_flight: InFlight::default(),
             store,
             payload,
@@ -365,6 +370,7 @@ impl Tracing {
         let end_ns = monotonic_ns();
         if let Some(finished) = &finished {
             self.settle_requests(tid, finished, end_ns);
+            self.read_devices_after(finished);
         }
         ptrace::resume(tid, Resume::Freely, 0);
         if let Some(finished) = finished {
@@ -450,6 +456,7 @@ impl Tracing {
         if !self.threads.values().any(|other| other.tgid == thread.tgid) {
             self.lose_requests(thread.tgid);
             self.processes.ended(thread.tgid);
+            self.devices.read_all();
         }
     }
 
@@ -631,6 +638,7 @@ impl Tracing {
             self.processes.ended(tgid);
             self.lose_requests(tgid);
         }
+        self.devices.read_all();
         self.flush();
     }
 
@@ -677,6 +685,7 @@ impl Tracing {
                 storage_unread_calls: self.storage_unread_calls,
                 storage_reads_elsewhere: self.elsewhere.all(),
                 processes: self.processes.accounts(),
+                devices: self.devices.counters(),
             }),
             ..Coverage::default()
         }

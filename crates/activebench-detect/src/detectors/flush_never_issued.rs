@@ -44,7 +44,9 @@ use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,
+    FactName::FlushesAtMost,
     FactName::FuaWrites,
+    FactName::DeviceWriteDurableAtMost,
     FactName::SyncsInside,
     FactName::SyncWriteShare,
     FactName::DirectShare,
@@ -162,9 +164,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let (flushed, moved) = match on_fuse {
         true => (run.fact(phase, FactName::DaemonFlushes)?, FactName::DaemonDeviceWriteBytesDurable),
-        false => {
-            (run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?, FactName::DeviceTotalBytes)
-        }
+        // Only a device without FUA has such a bound.
+        false => match (run.fact(phase, FactName::Flushes), run.at_most(phase, FactName::Flushes)?) {
+            (Err(_), 0.0) => (0.0, FactName::DeviceWriteDurableAtMost),
+            (flushes, _) => (flushes? + run.fact(phase, FactName::FuaWrites)?, FactName::DeviceTotalBytes),
+        },
     };
     let limit = &case.thresholds().ab303_flushes_floor_count;
     if flushed > limit.value.value {

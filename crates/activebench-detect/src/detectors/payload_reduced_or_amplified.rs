@@ -41,6 +41,7 @@ const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
     FactName::BlockGrid,
     FactName::DeviceWriteBytesDurable,
+    FactName::DeviceWriteDurableAtMost,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
@@ -89,8 +90,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     let expected = touched.min(written);
-    let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
-    let reached = to_lowest(run, phase)?.bytes();
+    let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable);
+    let reached = match &of_files {
+        Ok(_) => to_lowest(run, phase)?.bytes(),
+        Err(_) => run.at_most(phase, FactName::DeviceWriteBytesDurable)?,
+    };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     if reached <= 0.0 {
         return Err(Halt::not_applicable("Nothing reached the device. See AB106."));
@@ -113,6 +117,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 .to_owned(),
         }));
     }
+    let of_files = of_files?;
     let share = of_files / expected;
     if share > limits.ab406_amplified_note_ratio.value.value {
         return Ok(case.fires(Firing {

@@ -69,6 +69,7 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
     FactName::UnsyncedBytes,
     FactName::DeviceWriteBytesDurable,
+    FactName::DeviceWriteDurableAtMost,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
@@ -242,9 +243,12 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if target.tier != Tier::Block {
         return Ok(None);
     }
-    let reached = to_lowest(run, phase)?;
+    let (reached, is_observed) = match to_lowest(run, phase) {
+        Ok(reached) => (reached, Ok(())),
+        Err(why) => (Amount::of(run.at_most(phase, FactName::DeviceWriteBytesDurable)?), Err(why)),
+    };
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
-        return Ok(None);
+        return Ok(is_observed.map(|()| None)?);
     }
     let said =
         !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
