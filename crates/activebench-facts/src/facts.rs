@@ -230,7 +230,7 @@ pub fn resolve_phases(
     for ((phase, gaps), (facts, seen)) in phases.iter_mut().zip(&gaps).zip(facts.into_iter().zip(seen)) {
         phase.facts = facts;
         if phase.window.is_some() {
-            device_counters::add(&manifest.coverage, &seen.plan, &mut phase.facts);
+            device_counters::add(&manifest.coverage, &seen, &mut phase.facts);
             device_facts::add(gaps, seen, &mut phase.facts);
         }
     }

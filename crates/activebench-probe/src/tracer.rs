@@ -308,6 +308,7 @@ impl Tracing {
         let table = self.files.new_table();
         self.add_thread(root.cast_signed(), root, table);
         self.processes.begin(root, 0, true);
+        self.devices.meet_all();
     }
 
     fn add_thread(&mut self, tid: Tid, tgid: u32, table: TableId) {

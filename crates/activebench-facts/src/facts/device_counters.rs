@@ -7,8 +7,9 @@ use activebench_model::call::DeviceNumber;
 use activebench_model::coverage::{Coverage, DeviceCounters, DeviceReading};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
+use foldhash::HashSet;
 
-use super::device::DevicePlan;
+use super::device::{DeviceSeen, Devices};
 
 /// Source of the counters.
 const SOURCE: &str = "/sys/dev/block/MAJOR:MINOR/stat";
@@ -24,9 +25,18 @@ struct Growth {
 }
 
 /// Adds the bounds to the facts of a phase, if a tracer observed.
-pub(super) fn add(coverage: &Coverage, plan: &DevicePlan, facts: &mut Facts) {
+pub(super) fn add(coverage: &Coverage, seen: &DeviceSeen, facts: &mut Facts) {
     let Some(traced) = &coverage.traced else { return };
-    let over = |end_ns: u64| growth(&traced.devices, plan, end_ns);
+    let plan = &seen.plan;
+    let devices = match &seen.devices {
+        Devices::None(why) => Err(why.clone()),
+        // Of no device nothing is known, and that is not 0.
+        Devices::Requests(devices) | Devices::Bios(devices) if devices.is_empty() => {
+            Err("the devices of the pass are not known".to_owned())
+        }
+        Devices::Requests(devices) | Devices::Bios(devices) => Ok(devices),
+    };
+    let over = |end_ns: u64| growth(&traced.devices, devices.clone()?, plan.window.start_ns, end_ns);
     let mut add = |name: FactName, bound: Result<Quantity, String>| {
         let fact = match bound {
             Ok(bound) => Fact::complete(bound, Scope::Device, SOURCE),
@@ -50,12 +60,16 @@ pub(super) fn add(coverage: &Coverage, plan: &DevicePlan, facts: &mut Facts) {
     add(FactName::FlushesAtMost, flushes);
 }
 
-/// Returns the growth over the time from the start of the window to this end, of all devices of the phase's files.
-fn growth(counters: &[DeviceCounters], plan: &DevicePlan, end_ns: u64) -> Result<Growth, String> {
-    let devices = plan.devices.as_ref().map_err(Clone::clone)?;
+/// Returns the growth over this time, of all of these devices.
+fn growth(
+    counters: &[DeviceCounters],
+    devices: &HashSet<DeviceNumber>,
+    start_ns: u64,
+    end_ns: u64,
+) -> Result<Growth, String> {
     let mut all = Growth { flushes: Some(0), ..Growth::default() };
     for device in devices {
-        let of_device = of_device(counters, *device, plan.window.start_ns, end_ns)?;
+        let of_device = of_device(counters, *device, start_ns, end_ns)?;
         all = Growth {
             reads: all.reads.saturating_add(of_device.reads),
             read_bytes: all.read_bytes.saturating_add(of_device.read_bytes),
@@ -89,7 +103,12 @@ fn of_device(counters: &[DeviceCounters], device: DeviceNumber, start_ns: u64, e
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::coverage::Traced;
+    use activebench_model::phase::{Direction, Window};
+    use foldhash::HashMap;
+
     use super::*;
+    use crate::facts::device::{Below, DevicePlan, DeviceTally};
 
     const DEVICE: DeviceNumber = DeviceNumber(7 << 20);
 
@@ -114,6 +133,38 @@ mod tests {
         assert_eq!(bound(20, 30), Ok((800, Some(1))));
         assert_eq!(bound(11, 11), Ok((50, Some(0))));
         assert!(over(5, 15).is_err() && over(15, 50).is_err());
+    }
+
+    #[test]
+    fn of_no_device_nothing_is_known() {
+        let coverage = Coverage { traced: Some(Traced::default()), ..Coverage::default() };
+        for devices in [HashSet::default(), [DEVICE].into_iter().collect()] {
+            let mut facts = Facts::default();
+            let seen = DeviceSeen { devices: Devices::Requests(devices), ..seen() };
+            add(&coverage, &seen, &mut facts);
+            assert!(facts.0.len() == 5 && facts.0.keys().all(|name| facts.complete(*name).is_err()), "{facts:?}");
+        }
+        let mut facts = Facts::default();
+        add(&Coverage::default(), &seen(), &mut facts);
+        assert!(facts.0.is_empty());
+    }
+
+    fn seen() -> DeviceSeen {
+        DeviceSeen {
+            plan: DevicePlan {
+                window: Window { start_ns: 21, end_ns: 29 },
+                files: HashMap::default(),
+                devices: Ok(HashSet::default()),
+                span_end_ns: 29,
+                direction: Direction::Read,
+                together: None,
+                below: Below::default(),
+            },
+            devices: Devices::None(String::new()),
+            tally: DeviceTally::default(),
+            below: Vec::new(),
+            below_takes_bios: false,
+        }
     }
 
     #[test]

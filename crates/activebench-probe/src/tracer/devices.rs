@@ -18,6 +18,8 @@ use crate::kernel::monotonic_ns;
 const MOST_READINGS: usize = 4096;
 /// Time after which a data call reads the counters again.
 const SOME_TIME_NS: u64 = 10_000_000;
+/// Devices that are read before the tool begins.
+const MOST_MET_BEFORE: usize = 64;
 /// Devices below one file system that are read.
 const MOST_DEVICES: usize = 16;
 /// More than a file `stat` has.
@@ -40,6 +42,8 @@ struct Device {
     disk: Option<File>,
     counters: DeviceCounters,
     read_ns: u64,
+    /// `true` if a file on it was used.
+    is_used: bool,
 }
 
 /// The counters of `/sys/block/NAME/stat` (Documentation/block/stat.rst).
@@ -99,6 +103,7 @@ impl Device {
                 readings: Vec::new(),
             },
             read_ns: 0,
+            is_used: false,
         })
     }
 
@@ -167,14 +172,22 @@ impl Devices {
         }
     }
 
-    /// Reads all that were met.
-    pub(super) fn read_all(&mut self) {
+    /// Meets the devices of the machine before the tool begins: a pass may begin with the first call on a file.
+    pub(super) fn meet_all(&mut self) {
+        let folders = fs::read_dir(self.sysfs.join("dev/block")).into_iter().flatten().flatten();
+        let opened = folders.filter_map(|folder| Device::open(&folder.path()));
+        self.met = opened.take(MOST_MET_BEFORE).collect();
         self.met.iter_mut().for_each(Device::read);
     }
 
-    /// Returns what was read.
+    /// Reads all that were used.
+    pub(super) fn read_all(&mut self) {
+        self.met.iter_mut().filter(|device| device.is_used).for_each(Device::read);
+    }
+
+    /// Returns what was read of the devices that were used.
     pub(super) fn counters(&self) -> Vec<DeviceCounters> {
-        self.met.iter().map(|device| device.counters.clone()).collect()
+        self.met.iter().filter(|device| device.is_used).map(|device| device.counters.clone()).collect()
     }
 
     fn below(&mut self, device: u32, source: Option<&str>) -> Vec<usize> {
@@ -185,10 +198,12 @@ impl Devices {
         for folder in self.folders(DeviceNumber(device), source) {
             let Some(opened) = Device::open(&folder) else { continue };
             let known = self.met.iter().position(|met| met.counters.device == opened.counters.device);
-            places.push(known.unwrap_or_else(|| {
+            let place = known.unwrap_or_else(|| {
                 self.met.push(opened);
                 self.met.len() - 1
-            }));
+            });
+            self.met[place].is_used = true;
+            places.push(place);
         }
         self.of_file_system.insert(device, places.clone());
         places
@@ -243,7 +258,10 @@ mod tests {
         device(folder.path(), "7:0", &[("mq/0/cpu_list", "0")]);
         device(folder.path(), "253:0", &[]);
         device(folder.path(), "7:1", &[("mq/0/cpu_list", "0"), ("queue/iostats", "0")]);
+        device(folder.path(), "7:2", &[("mq/0/cpu_list", "0")]);
         let mut devices = Devices::new(folder.path());
+        devices.meet_all();
+        assert_eq!((devices.met.len(), devices.counters().len()), (2, 0));
         for (major, minor) in [(7, 0), (253, 0), (7, 1), (9, 9)] {
             devices.read(DeviceNumber::new(major, minor).0, None);
         }
@@ -251,8 +269,8 @@ mod tests {
         let counters = devices.counters();
         assert_eq!(counters.len(), 1);
         assert_eq!((counters[0].device, counters[0].takes_fua), (DeviceNumber::new(7, 0), Some(false)));
-        let [first, last] = counters[0].readings.as_slice() else { panic!("two readings") };
-        assert!(first.to_ns <= last.from_ns && first.flushes == Some(11) && last.read_bytes == 20 * 512);
+        let [first, last] = counters[0].readings.as_slice() else { panic!("the first and the last reading") };
+        assert!(first.to_ns < last.from_ns && first.flushes == Some(11) && last.read_bytes == 20 * 512);
     }
 
     #[test]
