@@ -69,6 +69,10 @@ pub struct Coverage {
 pub struct Traced {
     /// Stops of the tool at calls: two for most calls.
     pub stops: u64,
+    /// Time from a stop at a call until the tool was let go on, of all such stops: the least that tracing took. `None` from
+    /// an activebench that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
     /// Reads of files of which it is not known how many bytes came from storage: the thread's `/proc/PID/task/TID/io`
     /// could not be read.
     pub storage_unread_calls: u64,

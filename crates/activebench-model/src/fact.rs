@@ -344,6 +344,9 @@ fact_names! {
     /// Pages swapped in and out between the last reading before the window and the first after it. Partial where
     /// some or all of them may be from outside the window. Scope: host. Source: `/proc/vmstat`.
     SwappedPages = "swapped_pages", Count;
+    /// The most time of the window in which tasks of the host, whoever they were, could run and waited for a CPU: from the
+    /// last reading before it to the first after it. Scope: host. Source: `/proc/pressure/cpu`.
+    CpuWaitedAtMost = "cpu_waited_at_most_ns", Ns;
     /// Time of the window in which all tasks with something to do waited for memory: tasks of the host or of the tree's
     /// control group, whichever is larger. Partial when the error is more than a 5,000th of the window.
     /// Scope: host. Source: `/proc/pressure/memory`, `memory.pressure`.

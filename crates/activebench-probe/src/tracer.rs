@@ -267,6 +267,7 @@ struct Tracing {
     lost_calls: u64,
     storage_unread_calls: u64,
     stops: u64,
+    stopped_ns: u64,
 }
 
 impl Tracing {
@@ -300,6 +301,7 @@ impl Tracing {
             lost_calls: 0,
             storage_unread_calls: 0,
             stops: 0,
+            stopped_ns: 0,
         }
     }
 
@@ -323,7 +325,7 @@ impl Tracing {
         let now_ns = monotonic_ns();
         match stop {
             Stop::Entry => self.at_entry(tid, now_ns),
-            Stop::Exit => self.at_exit(tid),
+            Stop::Exit => self.at_exit(tid, now_ns),
             Stop::Birth(child) => {
                 self.birth(tid, child, now_ns);
                 self.go_on(tid, 0);
@@ -361,9 +363,10 @@ impl Tracing {
             thread.entered = entered;
         }
         self.go_on(tid, 0);
+        self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
     }
 
-    fn at_exit(&mut self, tid: Tid) {
+    fn at_exit(&mut self, tid: Tid, now_ns: u64) {
         let Some(returned) = ptrace::exit_of(tid) else { return self.go_on(tid, 0) };
         self.stops += 1;
         let entered = self.threads.get_mut(&tid).and_then(|thread| thread.entered.take());
@@ -374,6 +377,7 @@ impl Tracing {
             self.read_devices_after(finished);
         }
         ptrace::resume(tid, Resume::Freely, 0);
+        self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
         if let Some(finished) = finished {
             self.record(finished, end_ns);
         }
@@ -683,6 +687,7 @@ impl Tracing {
             payload: Some(self.payload.account()),
             traced: Some(Traced {
                 stops: self.stops,
+                stopped_ns: Some(self.stopped_ns),
                 storage_unread_calls: self.storage_unread_calls,
                 storage_reads_elsewhere: self.elsewhere.all(),
                 processes: self.processes.accounts(),
