@@ -129,8 +129,10 @@ impl RateSource {
 /// A tracer needs a CPU at each call, and so does the tool at once after it: where others want the CPUs too, all calls
 /// take longer, and the storage has no part in that.
 fn starved_by_observation(run: &Run<'_>, phase: &Phase) -> Result<(), Halt> {
-    if run.manifest.coverage.backend != Backend::Ptrace {
-        return Ok(());
+    match run.manifest.coverage.backend {
+        Backend::Bpf => return Ok(()),
+        Backend::Ptrace => {}
+        Backend::None => return Err(Halt::undecided("Nothing was observed.")),
     }
     let waited = run.fact(phase, FactName::CpuWaitedAtMost)?;
     let limit = run.thresholds.ab703_cpu_waited_least_ratio.value.value;
