@@ -120,7 +120,7 @@ pub(crate) fn without_rights(outcomes: &Outcomes, provenance: &str) -> String {
          | figures of lies that are said to hold | {confirmed} |\n\
          | honest runs | {} |\n\
          | accused | {} |\n\
-         | answered, and left alone | {} |\n\
+         | left alone by their detector | {} |\n\
          | undecided | {open_twins} |\n\
          | lies and honest runs that could not run | {} |\n\
          | broken | {} |\n\n\
@@ -158,7 +158,7 @@ pub(crate) fn without_rights(outcomes: &Outcomes, provenance: &str) -> String {
              {undecided} | {not_run} |\n"
         )
     });
-    let columns = "| detector | lies found | twins answered | missed | accused | undecided | not run |";
+    let columns = "| detector | lies found | twins left alone | missed | accused | undecided | not run |";
     section("By detector", "", columns, rows.collect());
     let not_run = outcomes.cases.iter().filter(|case| case.outcome == Outcome::NotRun);
     let row_of = |case: &Case| format!("| {} `{}` | {} |\n", case.code, case.name, cell(&case.why));
