@@ -32,7 +32,8 @@ static HOME: OnceLock<PathBuf> = OnceLock::new();
 /// # Safety
 /// It sets an environment variable: no other thread may run.
 pub unsafe fn become_ordinary() -> Result<TempDir, String> {
-    let folder = TempDir::with_prefix("activebench-ordinary-").map_err(|error| format!("cannot make a folder: {error}"))?;
+    let folder =
+        TempDir::with_prefix("activebench-ordinary-").map_err(|error| format!("cannot make a folder: {error}"))?;
     let copy = folder.path().join("activebench");
     let made = fs::copy(binary(), &copy)
         .and_then(|_| fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)))

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::ordinary::{is_ordinary, product};
 use crate::truth::case::Drawn;
 use crate::truth::case::{Case, How, Kind};
 use crate::truth::outcome::Outcome;
 use crate::truth::stage::Stage;
-use crate::ordinary::{is_ordinary, product};
 use crate::{Verified, binary, obstacle, recheck, verify_in, verify_within};
 
 pub mod advised;
@@ -274,8 +274,8 @@ fn refused(ran: &Verified) -> Option<String> {
     }
     let errors = ran.stderr();
     let own = errors.lines().filter(|line| !line.starts_with("activebench: "));
-    let line = own.into_iter().find(|line| {
-        ["Operation not permitted", "Permission denied"].iter().any(|refusal| line.contains(refusal))
-    })?;
+    let line = own
+        .into_iter()
+        .find(|line| ["Operation not permitted", "Permission denied"].iter().any(|refusal| line.contains(refusal)))?;
     Some(format!("the command itself needs a right: {line}"))
 }

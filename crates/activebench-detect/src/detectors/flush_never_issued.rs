@@ -15,6 +15,8 @@
 //!
 //! On FUSE the device is that of the daemon behind the mount, and its flushes are `daemon_flushes`.
 //!
+//! Where a tracer observed, `flushes_at_most` of a device without FUA stands in: if it is 0, nobody's FLUSH came.
+//!
 //! A write-through device needs no flush, and the kernel drops flushes to it: not applicable.
 //!
 //! # When it is wrong

@@ -14,6 +14,9 @@
 //! If other devices are below, without a page cache between, the layer that wrote least counts. Bytes that passed the
 //! device and belong to no file (compressed extents, a journal that carries data) count for the run.
 //!
+//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in: it can be too small, and shows nothing
+//! else.
+//!
 //! # When it is wrong
 //! It is wrong when activebench attributes bytes to files wrongly on a file system; AB106 checks that too.
 //!

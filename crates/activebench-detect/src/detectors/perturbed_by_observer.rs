@@ -101,7 +101,9 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     if let Some(traced) = &run.manifest.coverage.traced {
         let run_ns = run.manifest.coverage.overhead.run_ns as f64;
         let least = traced.stopped_ns.map(|stopped_ns| (stopped_ns, stopped_ns as f64 / run_ns));
-        if let Some((stopped_ns, share)) = least.filter(|(_, share)| *share > limits.ab903_programs_warn_ratio.value.value) {
+        if let Some((stopped_ns, share)) =
+            least.filter(|(_, share)| *share > limits.ab903_programs_warn_ratio.value.value)
+        {
             // The account of the tracer is no fact.
             return Ok(case.resting_on(Vec::new()).fires(Firing {
                 weight: Weight::Warn(Effect::Unverifiable),
@@ -115,9 +117,10 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
                     Quantity::ratio(share)
                 ),
                 meaning: "Passes of fast calls would be faster without it, by more than this share.".to_owned(),
-                advice: "observe with kernel programs, which do not stop the tool (--backend bpf: CAP_BPF and CAP_PERFMON, \
+                advice:
+                    "observe with kernel programs, which do not stop the tool (--backend bpf: CAP_BPF and CAP_PERFMON, \
                          or root)"
-                    .to_owned(),
+                        .to_owned(),
             }));
         }
         return Err(Halt::undecided(format!(

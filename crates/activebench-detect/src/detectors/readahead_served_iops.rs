@@ -8,6 +8,8 @@
 //! It judges rates of operations claimed on a sequential, buffered read. Requests at the device for less than half of
 //! the calls are a note.
 //!
+//! Where a tracer observed, `device_reads_at_most` stands in for the requests: it can be small, and shows nothing else.
+//!
 //! # When it is wrong
 //! Reads from the page cache need no request either; AB201 reports them.
 //!

@@ -30,6 +30,8 @@
 //! overwritten in memory. This fails, and rates claimed for storage are misleading. It only warns where the command
 //! asks for it (loops, a time limit, one record again and again).
 //!
+//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in for the bytes at the device.
+//!
 //! For a program that no adapter knows, both rules only warn: nobody said which blocks it means to visit.
 //!
 //! # When it is wrong

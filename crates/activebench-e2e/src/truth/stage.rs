@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
 use crate::ordinary::{Given, give_folder, is_ordinary, product_words, user};
+use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
 use crate::truth::drawn::check::Moved;
 use crate::{Volume, built, drop_all_caches};
 

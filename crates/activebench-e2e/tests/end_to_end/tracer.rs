@@ -181,7 +181,7 @@ fn commands_that_need_confirmed_rates_or_strangers_name_the_right_that_they_lack
 #[test]
 fn counters_of_the_device_show_what_never_reached_it_and_accuse_no_flush() {
     needs!("fio", "mkfs.ext4", "losetup");
-    let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=16m", "--fsync=16", "--filename=f"];
+    let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=16m", "--end_fsync=1", "--filename=f"];
     for (barrier, flushes) in [("nobarrier", false), ("barrier", true)] {
         let volume = Volume::on_loop("ext4", 256, barrier);
         let run = verify(&volume, &TRACED, &command);

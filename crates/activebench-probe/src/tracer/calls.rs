@@ -9,8 +9,8 @@ use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid};
 use super::requests;
-use crate::kernel::monotonic_ns;
 use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, UNSHARE, URING_SETUP, X32_CALL};
+use crate::kernel::monotonic_ns;
 
 const OPENED_APPEND: u32 = 0o2000;
 const OPENED_DSYNC: u32 = 0o10000;

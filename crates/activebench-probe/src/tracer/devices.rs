@@ -218,7 +218,8 @@ impl Devices {
         // btrfs has a number of its own, and lists its members.
         let Some(name) = source.and_then(|source| source.rsplit('/').next()) else { return Vec::new() };
         let file_systems = fs::read_dir(self.sysfs.join("fs/btrfs")).into_iter().flatten().flatten();
-        let members = file_systems.map(|entry| entry.path().join("devices")).find(|members| members.join(name).exists());
+        let members =
+            file_systems.map(|entry| entry.path().join("devices")).find(|members| members.join(name).exists());
         let members = members.and_then(|members| fs::read_dir(members).ok()).into_iter().flatten().flatten();
         let folders: Vec<PathBuf> = members.map(|member| member.path()).collect();
         if folders.len() > MOST_DEVICES { Vec::new() } else { folders }
