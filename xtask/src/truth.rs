@@ -19,6 +19,8 @@ use crate::{packages, process, provenance, tools};
 
 /// The committed page.
 const PAGE: &str = "docs/truth.md";
+/// The committed page on an ordinary user's runs.
+const PAGE_WITHOUT_RIGHTS: &str = "docs/truth-without-rights.md";
 /// Durations of the cases, from which the test of the corpus chooses its part.
 const SECONDS: &str = "fixtures/truth/seconds.toml";
 /// The program that runs the cases.
@@ -54,7 +56,7 @@ pub(crate) struct Options {
     /// the same question
     #[arg(long, conflicts_with_all = ["honest", "lies", "again"])]
     advice: bool,
-    /// Observe by a tracer, as for a user without rights; of the page only the section on that is written anew
+    /// Run the product as an ordinary user without rights, for whom a tracer observes; this writes a page of its own
     #[arg(long, conflicts_with_all = ["honest", "lies", "again", "advice"])]
     trace: bool,
     /// Let others have more than half of each CPU meanwhile
@@ -78,8 +80,6 @@ pub(crate) struct Options {
 const DRAWN: &str = "Drawn runs";
 /// Title of the section on advised commands.
 const ADVISED: &str = "Advised commands";
-/// Title of the section on runs that a tracer observed.
-const WITHOUT_RIGHTS: &str = "Without rights";
 
 impl Options {
     /// Returns the command for the page.
@@ -166,8 +166,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     print!("{rendered}");
     let all_of_them = options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
     if all_of_them && if are_drawn { options.page } else { !options.busy } {
-        let path = workspace::root().join(PAGE);
-        let present = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let path = workspace::root().join(if options.trace { PAGE_WITHOUT_RIGHTS } else { PAGE });
+        let present = match options.trace {
+            true => String::new(),
+            false => fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?,
+        };
         let provenance = provenance::line(tools::FOR_TRUTH, started.elapsed())?;
         let page = match (are_drawn, options.advice) {
             (true, _) => {
@@ -175,11 +178,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
                 page::with_section(&present, options.section(), &section)
             }
             (false, true) => page::with_section(&present, ADVISED, &page::advised(&outcomes, &provenance)),
-            (false, false) if options.trace => {
-                page::with_section(&present, WITHOUT_RIGHTS, &page::without_rights(&outcomes, &provenance))
-            }
+            (false, false) if options.trace => page::without_rights(&outcomes, &provenance),
             (false, false) => {
-                let kept = [WITHOUT_RIGHTS, ADVISED, DRAWN].map(|title| page::sections(&present, title)).concat();
+                let kept = [ADVISED, DRAWN].map(|title| page::sections(&present, title)).concat();
                 page::render(&outcomes, &provenance) + &kept
             }
         };

@@ -370,6 +370,9 @@ thresholds! {
     ab703_window_least_ns = 5_000_000_000.0, Ns, "default: a fifth is then a second";
     /// AB703: calls below this number have no rate that changes.
     ab703_calls_least_count = 100.0, Count, "default: 20 a fifth";
+    /// AB703 where a tracer observed: share of the window in which somebody waited for a CPU, from which on that may be
+    /// why the calls of the last fifth took longer.
+    ab703_cpu_waited_least_ratio = 0.02, Ratio, "a fifth that falls by a fifth loses 4 % of the window";
     /// AB703: standard errors by which the first and the last fifth must differ.
     ab703_error_deviations_count = 4.0, Count, "default: a pause of a part of a fifth stays below it";
     /// AB704: median absolute deviations from the median, above which a run is an outlier.

@@ -16,8 +16,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::ordinary::{of_words, product, product_words};
+
 pub mod any_program;
 pub mod chromium;
+pub mod ordinary;
 pub mod truth;
 
 /// File in which `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.
@@ -399,7 +402,7 @@ impl Volume {
         run("fallocate", &["-l", &format!("{mib}M"), backing]);
         run("mkfs.ext4", &["-q", "-F", backing]);
         fs::create_dir(volume.path()).expect("a mount point");
-        run("fuse2fs", &[backing, volume.path().to_str().expect("a UTF-8 path"), "-o", "fakeroot"]);
+        run("fuse2fs", &[backing, volume.path().to_str().expect("a UTF-8 path"), "-o", "fakeroot,allow_other"]);
         volume
     }
 
@@ -408,7 +411,7 @@ impl Volume {
         let volume = Self::without_device();
         fs::create_dir(volume.path()).expect("a mount point");
         let [from, to] = [below.path(), volume.path()].map(|path| path.to_str().expect("a UTF-8 path").to_owned());
-        run("bindfs", &[&from, &to]);
+        run("bindfs", &["-o", "allow_other", &from, &to]);
         volume
     }
 
@@ -661,7 +664,7 @@ pub fn verify(volume: &Volume, options: &[&str], command: &[&str]) -> Verified {
 /// Runs activebench itself in a PID namespace of its own.
 pub fn verify_in_pid_namespace(volume: &Volume, command: &[&str]) -> Verified {
     let mut observer = Command::new("unshare");
-    observer.args(["--pid", "--fork", "--mount-proc"]).arg(binary());
+    observer.args(["--pid", "--fork", "--mount-proc"]).args(product_words());
     verify_by(observer, &volume.path(), volume.beside("run-in-namespace"), &[], command)
 }
 
@@ -677,7 +680,7 @@ pub fn fio_on_data(mib: u64, options: &[&str]) -> (Volume, Verified) {
 
 /// Runs it in any folder, with this run directory.
 pub fn verify_in(folder: &Path, run: PathBuf, options: &[&str], command: &[&str]) -> Verified {
-    verify_by(Command::new(binary()), folder, run, options, command)
+    verify_by(product(), folder, run, options, command)
 }
 
 /// The same with a time limit; `None` when the run was interrupted at the limit.
@@ -688,9 +691,10 @@ pub fn verify_within(
     options: &[&str],
     command: &[&str],
 ) -> Option<Verified> {
-    let mut limited = Command::new("timeout");
+    let seconds = limit.as_secs().to_string();
     // An observer that has not ended 60 s later has hung too: it is killed, and prints no report.
-    limited.args(["--signal=INT", "--kill-after=60", &limit.as_secs().to_string()]).arg(binary());
+    let limited = ["timeout", "--signal=INT", "--kill-after=60", &seconds].map(OsString::from);
+    let limited = of_words(&[limited.to_vec(), product_words()].concat());
     let verified = verify_by(limited, folder, run, options, command);
     (verified.exit_code() != Some(EXIT_OF_TIMEOUT)).then_some(verified)
 }
@@ -711,8 +715,7 @@ fn verify_by(mut observer: Command, folder: &Path, run: PathBuf, options: &[&str
 
 /// Judges a stored run again.
 pub fn recheck(run: &Path, options: &[&str]) -> Verified {
-    let mut recheck = Command::new(binary());
-    let output = recheck.args(["recheck", "--format", "json"]).args(options).arg(run).output();
+    let output = product().args(["recheck", "--format", "json"]).args(options).arg(run).output();
     Verified::of(run.to_owned(), output.expect("the binary runs"))
 }
 

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::ordinary::{is_ordinary, product};
 use crate::truth::case::Drawn;
-use crate::truth::case::{Case, How};
+use crate::truth::case::{Case, How, Kind};
 use crate::truth::outcome::Outcome;
 use crate::truth::stage::Stage;
 use crate::{Verified, binary, obstacle, recheck, verify_in, verify_within};
@@ -42,6 +43,10 @@ pub struct Ended {
     pub story: String,
     /// Answers in the report of a drawn run, see [`drawn::check::answers`].
     pub answers: BTreeMap<String, String>,
+    /// Figures that a lie is about and that are said to hold.
+    pub falsely_confirmed: usize,
+    /// The right that would settle a case that is undecided, as its report names it.
+    pub right: Option<&'static str>,
 }
 
 /// The cases below a folder, by their detectors' codes, twins before lies.
@@ -107,8 +112,9 @@ pub fn run(case: &Case, keep: Option<&Path>) -> Ended {
 fn ended(play: impl FnOnce() -> Played) -> Ended {
     let started = Instant::now();
     let ran = catch_unwind(AssertUnwindSafe(play));
-    let Played { outcome, story, answers } = ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
-    Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers }
+    let played = ran.unwrap_or_else(|panic| Outcome::Broken(said(&*panic)).into());
+    let Played { outcome, story, answers, falsely_confirmed, right } = played;
+    Ended { outcome, seconds: started.elapsed().as_secs_f64(), story, answers, falsely_confirmed, right }
 }
 
 /// Runs the variant of a drawn case (another program around it, another format), and compares its answers with the
@@ -125,7 +131,7 @@ pub fn run_again(case: &Case, first: Ended, keep: Option<&Path>) -> Ended {
     match differs {
         Some(why) if !second.outcome.is_failure() => {
             let story = format!("{}\n{}", first.story, second.story);
-            Ended { outcome: Outcome::Differs(why), seconds, story, answers: second.answers }
+            Ended { outcome: Outcome::Differs(why), seconds, story, ..second }
         }
         _ => Ended { seconds, ..second },
     }
@@ -136,11 +142,28 @@ struct Played {
     outcome: Outcome,
     story: String,
     answers: BTreeMap<String, String>,
+    falsely_confirmed: usize,
+    right: Option<&'static str>,
+}
+
+impl Played {
+    /// Adds what only the reports on an ordinary user's runs are asked for.
+    fn with_reports(self, case: &Case, runs: &[Value]) -> Self {
+        // A stored run may have been recorded by anybody.
+        if is_ordinary() && case.how == How::Verify && !runs.iter().all(outcome::is_traced) {
+            return Self { outcome: Outcome::Broken("no tracer observed for the user".to_owned()), ..self };
+        }
+        let falsely_confirmed = match case.kind() {
+            Kind::Lie if self.outcome != Outcome::Hit => outcome::falsely_confirmed(case, runs),
+            _ => 0,
+        };
+        Self { falsely_confirmed, right: outcome::right_that_settles(case, runs), ..self }
+    }
 }
 
 impl From<(Outcome, String)> for Played {
     fn from((outcome, story): (Outcome, String)) -> Self {
-        Self { outcome, story, answers: BTreeMap::new() }
+        Self { outcome, story, answers: BTreeMap::new(), falsely_confirmed: 0, right: None }
     }
 }
 
@@ -186,13 +209,17 @@ fn play(case: &Case, keep: Option<&Path>) -> Played {
             let ran = verify_in(&stage.folder(), stage.run_folder(), &options, &command);
             stage.end_neighbours();
             match case.repeat {
-                Some(_) => (outcome::of_series(case, &ran.report, &of_the_runs(&ran)), ran.story()).into(),
-                None => judged(case, &ran).into(),
+                Some(_) => {
+                    let runs = of_the_runs(&ran);
+                    let played: Played = (outcome::of_series(case, &ran.report, &runs), ran.story()).into();
+                    played.with_reports(case, &runs)
+                }
+                None => judged(case, &ran),
             }
         }
-        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)).into(),
+        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),
         How::Plan => {
-            let output = Command::new(binary())
+            let output = product()
                 .args(["verify", "--plan", "--format", "json"])
                 .args(&options)
                 .arg("--")
@@ -216,7 +243,8 @@ fn play_drawn(case: &Case, drawn: &Drawn, stage: &Stage, options: &[&str], comma
     let moved = stage.moved().zip(before).map(|(after, before)| after.since(before));
     let outcome = drawn::check::outcome(case, drawn, &ran.report, moved, stage.beside());
     let story = format!("{line}\n{}", ran.story());
-    Played { outcome, story, answers: drawn::check::answers(&ran.report) }
+    let played: Played = (outcome, story).into();
+    Played { answers: drawn::check::answers(&ran.report), ..played }
 }
 
 /// Returns the reports of a series' runs, read from their own directories.
@@ -230,6 +258,24 @@ fn of_the_runs(series: &Verified) -> Vec<Value> {
     directories.map(report).collect()
 }
 
-fn judged(case: &Case, ran: &Verified) -> (Outcome, String) {
-    (outcome::of(case, &ran.report), ran.story())
+fn judged(case: &Case, ran: &Verified) -> Played {
+    let outcome = match refused(ran) {
+        Some(why) => Outcome::NotRun(why),
+        None => outcome::of(case, &ran.report),
+    };
+    let played: Played = (outcome, ran.story()).into();
+    played.with_reports(case, std::slice::from_ref(&ran.report))
+}
+
+/// Returns what the system refused to an ordinary user's command, so that it failed; `None` when nothing shows that.
+fn refused(ran: &Verified) -> Option<String> {
+    if !is_ordinary() || ran.report["verdict"] != "failed" {
+        return None;
+    }
+    let errors = ran.stderr();
+    let own = errors.lines().filter(|line| !line.starts_with("activebench: "));
+    let line = own
+        .into_iter()
+        .find(|line| ["Operation not permitted", "Permission denied"].iter().any(|refusal| line.contains(refusal)))?;
+    Some(format!("the command itself needs a right: {line}"))
 }

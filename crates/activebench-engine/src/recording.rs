@@ -299,7 +299,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             if let Err(error) = std::fs::remove_dir_all(directory) {
                 say!("cannot remove the empty {}: {error}", directory.display());
             }
-            return Err(no_observation(error, "no observation, so nothing was run"));
+            return Err(no_observation(error, "no observation, so nothing was run", RUN_WITHOUT_RIGHTS));
         }
     };
 
@@ -473,7 +473,7 @@ pub fn keep_watch(watch: WatchToRecord<'_>, recorder: &mut Recorder) -> Result<K
             if let Err(error) = std::fs::remove_dir_all(directory) {
                 say!("cannot remove the empty {}: {error}", directory.display());
             }
-            return Err(no_observation(error, "no observation, so nothing was watched"));
+            return Err(no_observation(error, "no observation, so nothing was watched", WATCH_WITHOUT_RIGHTS));
         }
     };
     let mut incomplete = gathered(&mut writer, &outcome);
@@ -722,7 +722,15 @@ pub fn take_users_files(user: Option<&str>) -> Result<(), Failure> {
     identity.take_files().with_context(|| format!("cannot take the files of {name}")).or_exit(ExitCode::Bug)
 }
 
-fn no_observation(error: RunError, so: &'static str) -> Failure {
+/// What can be had without rights where a command needs kernel programs.
+const RUN_WITHOUT_RIGHTS: &str = "without these rights `activebench verify` observes by a tracer (--backend trace); it \
+                                  confirms no rate, which this needs";
+/// The same of a watch.
+const WATCH_WITHOUT_RIGHTS: &str = "a tracer, which needs no rights, follows only what it starts: `activebench verify \
+                                    --backend trace -- COMMAND`";
+
+/// Returns the failure of a command that needs kernel programs. `without` says what can be had without the rights.
+fn no_observation(error: RunError, so: &'static str, without: &'static str) -> Failure {
     if let RunError::Probe(ProbeError::NotWatched(_)) = error {
         return Failure::new(ExitCode::Usage, error);
     }
@@ -732,7 +740,11 @@ fn no_observation(error: RunError, so: &'static str) -> Failure {
     };
     let gaps = activebench_host::Observability::read(&Roots::default()).missing();
     let program = std::env::current_exe().map_or_else(|_| "activebench".to_owned(), |path| path.display().to_string());
+    let is_refused = matches!(error, RunError::Probe(ProbeError::NotPermitted(_)));
     let mut error = anyhow::Error::from(error);
+    if is_refused {
+        error = error.context(without);
+    }
     for gap in gaps.iter().filter(|gap| gap.blocks_bpf) {
         error = error.context(doctor::gap_text(gap, &program));
     }

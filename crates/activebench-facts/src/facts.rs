@@ -30,6 +30,7 @@ mod cpu_times;
 mod daemons;
 mod depth;
 mod device;
+mod device_counters;
 mod device_facts;
 mod grouped;
 mod host_counters;
@@ -229,6 +230,7 @@ pub fn resolve_phases(
     for ((phase, gaps), (facts, seen)) in phases.iter_mut().zip(&gaps).zip(facts.into_iter().zip(seen)) {
         phase.facts = facts;
         if phase.window.is_some() {
+            device_counters::add(&manifest.coverage, &seen, &mut phase.facts);
             device_facts::add(gaps, seen, &mut phase.facts);
         }
     }

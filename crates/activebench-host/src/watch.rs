@@ -28,6 +28,7 @@ const MOST_FILES: usize = 64;
 const MEMORY: &str = "/proc/meminfo";
 const VIRTUAL_MEMORY: &str = "/proc/vmstat";
 const PRESSURE: &str = "/proc/pressure/memory";
+const CPU_PRESSURE: &str = "/proc/pressure/cpu";
 const MOUNT_STATS: &str = "/proc/self/mountstats";
 const WALL_CLOCK: &str = "clock_gettime: CLOCK_REALTIME less CLOCK_MONOTONIC";
 const BOOT_CLOCK: &str = "clock_gettime: CLOCK_BOOTTIME less CLOCK_MONOTONIC";
@@ -218,6 +219,7 @@ impl HostWatch {
             Some(counter(text, "pswpin")? + counter(text, "pswpout")?)
         });
         self.take(Watched::MemoryStalled, PRESSURE, at_ns, "a total of full stalls", full_stall_ns);
+        self.take(Watched::CpuWaited, CPU_PRESSURE, at_ns, "a total of some stalls", |text| stall_ns(text, "some "));
         if let Some(file) = self.pressure_of_group.clone() {
             let file = file.display().to_string();
             self.take(Watched::GroupMemoryStalled, &file, at_ns, "a total of full stalls", full_stall_ns);
@@ -269,7 +271,12 @@ fn counter(text: &str, name: &str) -> Option<u64> {
 
 /// Parses `full avg10=0.00 avg60=0.00 avg300=0.00 total=3694202`, in microseconds (Documentation/accounting/psi.rst).
 fn full_stall_ns(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("full "))?;
+    stall_ns(text, "full ")
+}
+
+/// The same of the line that begins like this.
+fn stall_ns(text: &str, start: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(start))?;
     let total = line.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
@@ -333,6 +340,7 @@ mod tests {
         let pressure = "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7";
         assert_eq!(full_stall_ns(pressure), Some(7_000));
         assert_eq!(full_stall_ns("some avg10=0.00 total=9"), None);
+        assert_eq!(stall_ns(pressure, "some "), Some(9_000));
         let interfaces =
             "Inter-|   Receive\n face |bytes    packets\n    lo: 100 1 0 0 0 0 0 0 9\n  eth0:2000 2 0 0 0 0 0 0 9\n";
         assert_eq!(received(interfaces), Some(2_100));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::DeviceNumber;
 use crate::event::RecordClass;
 use crate::hook::Hook;
 use crate::log::EventLog;
@@ -68,6 +69,10 @@ pub struct Coverage {
 pub struct Traced {
     /// Stops of the tool at calls: two for most calls.
     pub stops: u64,
+    /// Time from a stop at a call until the tool was let go on, of all such stops: the least that tracing took. `None` from
+    /// an activebench that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
     /// Reads of files of which it is not known how many bytes came from storage: the thread's `/proc/PID/task/TID/io`
     /// could not be read.
     pub storage_unread_calls: u64,
@@ -77,6 +82,38 @@ pub struct Traced {
     /// Accounts of processes that ended and whose `/proc/PID/io` could be read, of those that moved the most: at most
     /// 64.
     pub processes: Vec<ProcessAccount>,
+    /// Counters of the devices below the files that were used; none from an activebench that did not read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceCounters>,
+}
+
+/// The counters of a block device with request queues, as the kernel keeps them for everybody
+/// (`/sys/dev/block/MAJOR:MINOR/stat`). Devices that do not count all of their requests have none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCounters {
+    /// The device, or partition.
+    pub device: DeviceNumber,
+    /// `true` if it takes writes with FUA, which make data durable without a FLUSH; `None` if that is not known.
+    pub takes_fua: Option<bool>,
+    /// Readings in the order of time; of a long run a part of them.
+    pub readings: Vec<DeviceReading>,
+}
+
+/// One reading of a device's counters. Each counts from the start of the machine on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceReading {
+    /// Time just before the reading.
+    pub from_ns: u64,
+    /// Time just after it.
+    pub to_ns: u64,
+    /// Reads that completed.
+    pub reads: u64,
+    /// Bytes that they read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// FLUSH requests that completed, of a partition those of its disk; `None` before Linux 5.5.
+    pub flushes: Option<u64>,
 }
 
 /// Bytes that a thread, or several, read from storage between two readings of their accounts, and by no call that is

@@ -246,6 +246,20 @@ fact_names! {
     Flushes = "flushes", Count;
     /// Requests with FUA in the same span. Scope: device.
     FuaWrites = "fua_writes", Count;
+    /// The most bytes that the devices of the phase's files can have read inside the window, whoever they were for: the
+    /// growth of their counters from the last reading before it to the first after it. Absent where kernel programs
+    /// observed, which see the requests themselves; missing where the devices do not count all of their requests.
+    /// Scope: device. Source: `/sys/dev/block/*/stat`.
+    DeviceReadAtMost = "device_read_at_most_bytes", Bytes;
+    /// As above, reads that completed.
+    DeviceReadsAtMost = "device_reads_at_most", Count;
+    /// As above, bytes written.
+    DeviceWriteAtMost = "device_write_at_most_bytes", Bytes;
+    /// As above, bytes written from the start of the window until all was durable.
+    DeviceWriteDurableAtMost = "device_write_until_durable_at_most_bytes", Bytes;
+    /// As above, FLUSH requests, from the start of the window to the end of the durable span. Missing where a device
+    /// takes writes with FUA, which need none.
+    FlushesAtMost = "flushes_at_most", Count;
     /// Bytes that the daemon of a FUSE file system read inside the window from the devices on which it keeps its data: by
     /// its own requests, and of its files. It counts all users of the mount together. Absent where the files are not on
     /// FUSE. Missing where the daemon or its storage is not known. Scope: device. Source: block probe.
@@ -330,6 +344,9 @@ fact_names! {
     /// Pages swapped in and out between the last reading before the window and the first after it. Partial where
     /// some or all of them may be from outside the window. Scope: host. Source: `/proc/vmstat`.
     SwappedPages = "swapped_pages", Count;
+    /// The most time of the window in which tasks of the host, whoever they were, could run and waited for a CPU: from the
+    /// last reading before it to the first after it. Scope: host. Source: `/proc/pressure/cpu`.
+    CpuWaitedAtMost = "cpu_waited_at_most_ns", Ns;
     /// Time of the window in which all tasks with something to do waited for memory: tasks of the host or of the tree's
     /// control group, whichever is larger. Partial when the error is more than a 5,000th of the window.
     /// Scope: host. Source: `/proc/pressure/memory`, `memory.pressure`.

@@ -18,6 +18,9 @@ pub enum Watched {
     MemoryStalled,
     /// The same for the control group in which the tool was started (only version 2). A counter, ns.
     GroupMemoryStalled,
+    /// Time in which at least one task of the host could run and waited for a CPU: the `some` line of
+    /// `/proc/pressure/cpu`. A counter, ns.
+    CpuWaited,
     /// Mean of the frequencies that the policies of `/sys/devices/system/cpu/cpufreq` report. A level, kHz.
     Frequency,
     /// Number of times that CPUs and their packages were slowed down because they were hot:

@@ -68,6 +68,8 @@ impl Stat {
 pub(crate) struct Mounts {
     by_id: HashMap<u64, DeviceNumber>,
     types: HashMap<DeviceNumber, String>,
+    /// What is mounted: `/dev/vda1`.
+    sources: HashMap<DeviceNumber, String>,
     /// Those on which each write is synchronous (`-o sync`).
     synchronous: HashSet<u64>,
 }
@@ -84,7 +86,8 @@ impl Mounts {
             mounts.by_id.insert(id, device);
             let mut of_file_system = after.split(' ');
             mounts.types.insert(device, of_file_system.next().unwrap_or_default().to_owned());
-            let mut options = of_file_system.nth(1).unwrap_or_default().split(',');
+            mounts.sources.insert(device, of_file_system.next().unwrap_or_default().to_owned());
+            let mut options = of_file_system.next().unwrap_or_default().split(',');
             if options.any(|option| option == "sync") {
                 mounts.synchronous.insert(id);
             }
@@ -95,6 +98,11 @@ impl Mounts {
     /// Returns the device of a mount's file system; `None` for a mount that is not listed.
     pub(crate) fn device(&self, mount: u64) -> Option<DeviceNumber> {
         self.by_id.get(&mount).copied()
+    }
+
+    /// Returns what is mounted as the file system of this device.
+    pub(crate) fn source(&self, device: DeviceNumber) -> Option<&str> {
+        self.sources.get(&device).map(String::as_str)
     }
 
     /// Returns `true` if each write to the file system of a mount is synchronous.

@@ -7,10 +7,12 @@
 //! is in them, 25 us a call on the reference machine.
 //!
 //! The bytes that a read takes from storage are the growth of `read_bytes` in `/proc/PID/task/TID/io` over the call. The
-//! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there.
+//! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there. The
+//! counters of the devices below its files bound what the device did for it ([`devices`]).
 
 mod calls;
 mod descriptors;
+mod devices;
 mod memory;
 mod processes;
 mod ptrace;
@@ -43,6 +45,7 @@ use crate::payload::PayloadStore;
 use crate::store::RecordStore;
 use calls::Entered;
 use descriptors::{BLOCK_DEVICE, Descriptors, OTHER, TableId};
+use devices::Devices;
 use processes::{Elsewhere, Io, Processes};
 use ptrace::{Resume, Stop, Tid};
 use requests::InFlight;
@@ -248,6 +251,7 @@ struct Tracing {
     files: Descriptors,
     processes: Processes,
     elsewhere: Elsewhere,
+    devices: Devices,
     in_flight: InFlight,
     store: RecordStore,
     payload: PayloadStore,
@@ -263,6 +267,7 @@ struct Tracing {
     lost_calls: u64,
     storage_unread_calls: u64,
     stops: u64,
+    stopped_ns: u64,
 }
 
 impl Tracing {
@@ -281,6 +286,7 @@ impl Tracing {
             files: Descriptors::new(overlays),
             processes: Processes::default(),
             elsewhere: Elsewhere::default(),
+            devices: Devices::default(),
             in_flight: InFlight::default(),
             store,
             payload,
@@ -295,6 +301,7 @@ impl Tracing {
             lost_calls: 0,
             storage_unread_calls: 0,
             stops: 0,
+            stopped_ns: 0,
         }
     }
 
@@ -303,6 +310,7 @@ impl Tracing {
         let table = self.files.new_table();
         self.add_thread(root.cast_signed(), root, table);
         self.processes.begin(root, 0, true);
+        self.devices.meet_all();
     }
 
     fn add_thread(&mut self, tid: Tid, tgid: u32, table: TableId) {
@@ -317,7 +325,7 @@ impl Tracing {
         let now_ns = monotonic_ns();
         match stop {
             Stop::Entry => self.at_entry(tid, now_ns),
-            Stop::Exit => self.at_exit(tid),
+            Stop::Exit => self.at_exit(tid, now_ns),
             Stop::Birth(child) => {
                 self.birth(tid, child, now_ns);
                 self.go_on(tid, 0);
@@ -355,9 +363,10 @@ impl Tracing {
             thread.entered = entered;
         }
         self.go_on(tid, 0);
+        self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
     }
 
-    fn at_exit(&mut self, tid: Tid) {
+    fn at_exit(&mut self, tid: Tid, now_ns: u64) {
         let Some(returned) = ptrace::exit_of(tid) else { return self.go_on(tid, 0) };
         self.stops += 1;
         let entered = self.threads.get_mut(&tid).and_then(|thread| thread.entered.take());
@@ -365,8 +374,10 @@ impl Tracing {
         let end_ns = monotonic_ns();
         if let Some(finished) = &finished {
             self.settle_requests(tid, finished, end_ns);
+            self.read_devices_after(finished);
         }
         ptrace::resume(tid, Resume::Freely, 0);
+        self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
         if let Some(finished) = finished {
             self.record(finished, end_ns);
         }
@@ -450,6 +461,7 @@ impl Tracing {
         if !self.threads.values().any(|other| other.tgid == thread.tgid) {
             self.lose_requests(thread.tgid);
             self.processes.ended(thread.tgid);
+            self.devices.read_all();
         }
     }
 
@@ -631,6 +643,7 @@ impl Tracing {
             self.processes.ended(tgid);
             self.lose_requests(tgid);
         }
+        self.devices.read_all();
         self.flush();
     }
 
@@ -674,9 +687,11 @@ impl Tracing {
             payload: Some(self.payload.account()),
             traced: Some(Traced {
                 stops: self.stops,
+                stopped_ns: Some(self.stopped_ns),
                 storage_unread_calls: self.storage_unread_calls,
                 storage_reads_elsewhere: self.elsewhere.all(),
                 processes: self.processes.accounts(),
+                devices: self.devices.counters(),
             }),
             ..Coverage::default()
         }

@@ -19,6 +19,8 @@ pub(crate) enum Variant {
     Activebench,
     /// The product without stack samples, which interrupt every CPU 997 times per second.
     WithoutSamples,
+    /// The product without rights: its tracer stops the tool at each call.
+    Traced,
     /// bpftrace counting the exits of calls, without a key: its cheapest program.
     BpftraceCount,
     /// bpftrace counting on all hooks of calls and requests, those of the floor.
@@ -35,7 +37,7 @@ pub(crate) enum Variant {
 
 use Variant::{
     Activebench, BpftraceByProcess, BpftraceCount, BpftraceHistogram, BpftraceSameHooks, Floor, FloorExit, PerfTrace,
-    Strace, Untraced, WithoutSamples,
+    Strace, Traced, Untraced, WithoutSamples,
 };
 
 /// All variants, the cheapest first.
@@ -49,6 +51,7 @@ pub(crate) const ALL: &[Variant] = &[
     BpftraceByProcess,
     BpftraceHistogram,
     PerfTrace,
+    Traced,
     Strace,
 ];
 
@@ -64,6 +67,7 @@ pub(crate) const ASYNCHRONOUS: &[Variant] = &[
     BpftraceByProcess,
     BpftraceHistogram,
     PerfTrace,
+    Traced,
     Strace,
 ];
 
@@ -101,6 +105,7 @@ impl Variant {
             Floor => "floor",
             Activebench => "activebench",
             WithoutSamples => "activebench-without-samples",
+            Traced => "activebench-tracer",
             BpftraceCount => "bpftrace-count",
             BpftraceSameHooks => "bpftrace-count-same-hooks",
             BpftraceByProcess => "bpftrace-count-by-process",
@@ -118,6 +123,7 @@ impl Variant {
             Floor => "floor: empty programs on sys_enter, sys_exit, io_uring_submit_req, io_uring_complete".to_owned(),
             Activebench => "**activebench**".to_owned(),
             WithoutSamples => "activebench without stack samples".to_owned(),
+            Traced => "activebench without rights: its tracer".to_owned(),
             BpftraceCount => "bpftrace, count of all calls without a key".to_owned(),
             BpftraceSameHooks => "bpftrace, count on the floor's hooks without a key".to_owned(),
             BpftraceByProcess => "bpftrace, count by process: its tutorial's one-liner".to_owned(),
@@ -133,25 +139,25 @@ impl Variant {
             BpftraceCount | BpftraceSameHooks | BpftraceByProcess | BpftraceHistogram => Some(&tools::BPFTRACE),
             PerfTrace => Some(&tools::PERF),
             Strace => Some(&tools::STRACE),
-            Untraced | FloorExit | Floor | Activebench | WithoutSamples => None,
+            Untraced | FloorExit | Floor | Activebench | WithoutSamples | Traced => None,
         }
     }
 
     /// Returns `true` when it leaves a run directory, with the account of what was observed.
     pub(crate) fn leaves_a_run(self) -> bool {
-        matches!(self, Activebench | WithoutSamples)
+        matches!(self, Activebench | WithoutSamples | Traced)
     }
 
     /// Returns `true` when it takes tens of microseconds per call, so that runs must make fewer calls.
     pub(crate) fn is_slow(self) -> bool {
-        matches!(self, PerfTrace | Strace)
+        matches!(self, PerfTrace | Traced | Strace)
     }
 
     /// Returns `true` for exit codes after which its observation counts. activebench also reports its verdict in them,
     /// and these workloads give it nothing to judge.
     pub(crate) fn accepts(self, code: Option<i32>) -> bool {
         match self {
-            Activebench | WithoutSamples => matches!(code, Some(0 | 1 | 3)),
+            Activebench | WithoutSamples | Traced => matches!(code, Some(0 | 1 | 3)),
             _ => code == Some(0),
         }
     }
@@ -175,9 +181,10 @@ impl Variant {
                 command.arg("__floor").args((self == FloorExit).then_some("--exit-only")).arg("--");
                 command
             }
-            Activebench | WithoutSamples => {
+            Activebench | WithoutSamples | Traced => {
                 let mut command = program(activebench);
                 command.args(["verify", "--quiet", "--fail-on", "never"]);
+                command.args(["--backend", "trace"].iter().filter(|_| self == Traced));
                 if self == WithoutSamples {
                     command.args(["--sample-hz", "0"]);
                 }
@@ -223,6 +230,7 @@ impl Variant {
             WithoutSamples => {
                 "activebench verify --quiet --fail-on never --sample-hz 0 --out RUN -- COMMAND".to_owned()
             }
+            Traced => "activebench verify --quiet --fail-on never --backend trace --out RUN -- COMMAND".to_owned(),
             BpftraceCount => format!("bpftrace -e '{COUNT}' -c COMMAND"),
             BpftraceSameHooks => format!("bpftrace -e '{COUNT_SAME_HOOKS}' -c COMMAND"),
             BpftraceByProcess => format!("bpftrace -e '{COUNT_BY_PROCESS}' -c COMMAND"),
@@ -268,6 +276,9 @@ mod tests {
         let verify =
             ["activebench", "verify", "--quiet", "--fail-on", "never", "--sample-hz", "0", "--out", "run", "--"];
         check(WithoutSamples, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
+        let verify =
+            ["activebench", "verify", "--quiet", "--fail-on", "never", "--backend", "trace", "--out", "run", "--"];
+        check(Traced, &[&verify[..], &["/bin/sh", "run.sh"]].concat());
         check(BpftraceCount, &["bpftrace", "-e", COUNT, "-c", "/bin/sh run.sh"]);
         check(BpftraceSameHooks, &["bpftrace", "-e", COUNT_SAME_HOOKS, "-c", "/bin/sh run.sh"]);
         check(BpftraceByProcess, &["bpftrace", "-e", COUNT_BY_PROCESS, "-c", "/bin/sh run.sh"]);

@@ -94,27 +94,76 @@ pub(crate) fn advised(outcomes: &Outcomes, provenance: &str) -> String {
     section
 }
 
-/// Renders the corpus as a tracer observed it as a section of the page.
+/// Renders the page on the corpus as an ordinary user runs it.
 pub(crate) fn without_rights(outcomes: &Outcomes, provenance: &str) -> String {
-    let mut section = format!(
-        "The same runs, observed by a tracer (`--backend trace`), which needs no rights: it sees calls, files, processes and \
-         what storage gave to reads, and no device, page cache or processor time. What it does not find it leaves \
-         undecided; the right that settles it is CAP_BPF with CAP_PERFMON.\n\n{}.\n\n\
-         `cargo xtask truth --trace`. Provenance: {provenance}.\n\n| lie that is not found | outcome |\n| --- | --- |\n",
-        table::sum(outcomes)
+    let all = Counts::of(outcomes.cases.iter());
+    let lies = || outcomes.cases.iter().filter(|case| case.kind == Kind::Lie);
+    let played = Counts::of(lies().filter(|case| case.outcome != Outcome::NotRun)).lies;
+    let twins = outcomes.cases.iter().filter(|case| case.kind == Kind::Honest);
+    let open_twins = twins.filter(|case| case.outcome == Outcome::Undecided).count();
+    let open = || lies().filter(|case| case.outcome == Outcome::Undecided);
+    let confirmed: usize = lies().map(|case| case.falsely_confirmed).sum();
+    let mut page = format!(
+        "# Planted lies without rights\n\n\
+         Run by `cargo xtask truth --trace`, which writes this page; nobody edits it.\n\n\
+         The corpus of [truth.md](truth.md), run by an ordinary user: not root, without a capability and without a way to \
+         get one. The kernel permits this user no kernel programs, so a tracer observes ([rights.md](rights.md)). Root only \
+         sets up what such a user finds: devices, file systems, control groups, and what other processes do meanwhile.\n\n\
+         What a tracer does not see is missing, and a figure that needs it is undecided: never confirmed and never \
+         contradicted. A lie is found when its detector finds it as it has to, or when each figure that it is about is \
+         contradicted.\n\n\
+         | runs | count |\n| --- | ---: |\n\
+         | lies that could run | {played} |\n\
+         | found | {} ({:.0} %) |\n\
+         | undecided | {} |\n\
+         | missed | {} |\n\
+         | figures of lies that are said to hold | {confirmed} |\n\
+         | honest runs | {} |\n\
+         | accused | {} |\n\
+         | left alone by their detector | {} |\n\
+         | undecided | {open_twins} |\n\
+         | lies and honest runs that could not run | {} |\n\
+         | broken | {} |\n\n\
+         Provenance: {provenance}.\n",
+        all.hits,
+        100.0 * all.hits as f64 / played.max(1) as f64,
+        open().count(),
+        all.misses,
+        all.twins,
+        all.accused,
+        all.silent,
+        all.not_run,
+        all.broken,
     );
-    let is_open = |case: &&Case| case.kind == Kind::Lie && case.outcome != Outcome::Hit || case.failed;
-    for case in outcomes.cases.iter().filter(is_open) {
-        let outcome = match case.outcome {
-            Outcome::Undecided => "undecided".to_owned(),
-            Outcome::NotRun => "not run".to_owned(),
-            Outcome::Miss => format!("**missed**: {}", cell(&case.why)),
-            Outcome::Accused => format!("**accused**: {}", cell(&case.why)),
-            _ => cell(&case.why),
-        };
-        section.push_str(&format!("| {} `{}` | {outcome} |\n", case.code, case.name));
-    }
-    section
+    let mut section = |title: &str, says: &str, columns: &str, rows: Vec<String>| {
+        if !rows.is_empty() {
+            let line = "| --- ".repeat(columns.matches('|').count() - 1);
+            page.push_str(&format!("\n## {title}\n\n{says}{columns}\n{line}|\n{}", rows.concat()));
+        }
+    };
+    let failed = outcomes.cases.iter().filter(|case| case.failed).map(row).collect();
+    section("What has to be mended", "", "| case | what it does | outcome |", failed);
+    let row_of = |case: &Case| {
+        let right = case.right.as_deref().map_or_else(|| "none is named".to_owned(), cell);
+        format!("| {} `{}` | {} | {right} |\n", case.code, case.name, cell(&case.why))
+    };
+    let says = "The right is the one that the report names.\n\n";
+    section("Lies that are undecided", says, "| case | why | what would settle it |", open().map(row_of).collect());
+    let counts = outcomes.by_detector();
+    let rows = counts.iter().filter(|(_, counts)| counts.lies + counts.twins > 0).map(|(detector, counts)| {
+        let Counts { lies, hits, misses, twins, silent, accused, undecided, not_run, .. } = counts;
+        let (code, name) = (&detector.code, &detector.name);
+        format!(
+            "| [{code}](detectors/{code}-{name}.md) `{name}` | {hits} of {lies} | {silent} of {twins} | {misses} | {accused} | \
+             {undecided} | {not_run} |\n"
+        )
+    });
+    let columns = "| detector | lies found | twins left alone | missed | accused | undecided | not run |";
+    section("By detector", "", columns, rows.collect());
+    let not_run = outcomes.cases.iter().filter(|case| case.outcome == Outcome::NotRun);
+    let row_of = |case: &Case| format!("| {} `{}` | {} |\n", case.code, case.name, cell(&case.why));
+    section("Not run", "", "| case | why |", not_run.map(row_of).collect());
+    page
 }
 
 /// Returns the page with this text in this section; a new section is appended.
@@ -176,12 +225,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tracer_does_not_find_is_listed() {
-        let outcomes =
-            outcomes(&[("AB101", "lie", "hit"), ("AB102", "lie", "undecided"), ("AB103", "honest", "silent")]);
-        let section = without_rights(&outcomes, "a machine");
-        assert!(section.contains("| AB102 `lie-a` | undecided |"), "{section}");
-        assert!(!section.contains("AB101 `") && !section.contains("honest-a"), "{section}");
+    fn what_an_ordinary_user_does_not_find_is_listed_with_the_right_that_settles_it() {
+        let mut outcomes = outcomes(&[
+            ("AB101", "lie", "hit"),
+            ("AB102", "lie", "undecided"),
+            ("AB102", "lie", "not run"),
+            ("AB103", "honest", "undecided"),
+        ]);
+        outcomes.cases[1].right = Some("CAP_BPF and CAP_PERFMON".to_owned());
+        let page = without_rights(&outcomes, "a machine");
+        assert!(page.contains("| AB102 `lie-a` | because | CAP_BPF and CAP_PERFMON |"), "{page}");
+        assert!(page.contains("| lies that could run | 2 |\n| found | 1 (50 %) |\n| undecided | 1 |"), "{page}");
+        assert!(page.contains("| honest runs | 1 |\n| accused | 0 |"), "{page}");
+        assert!(!page.contains("honest-a") && !page.contains("mended"), "{page}");
+        outcomes.cases[3].failed = true;
+        assert!(without_rights(&outcomes, "a machine").contains("## What has to be mended"));
     }
 
     #[test]

@@ -87,6 +87,12 @@ pub(crate) struct Case {
     pub(crate) seconds: f64,
     /// `true` when something has to be fixed.
     pub(crate) failed: bool,
+    /// Figures that a lie is about and that are said to hold.
+    #[serde(default)]
+    pub(crate) falsely_confirmed: usize,
+    /// The right that would settle an undecided case, as its report names it.
+    #[serde(default)]
+    pub(crate) right: Option<String>,
 }
 
 /// The counts of one detector, or of all.

@@ -16,6 +16,9 @@
 //! Of a pass over names (create, stat, delete) the fifths of its rate are compared in the same way
 //! (`name_rate_fifth_*`). A fall is a note: a directory can become slower with the number of its files.
 //!
+//! Where a tracer observed, it is undecided when somebody waited for a CPU for 2 % of the window or more: a tracer stops
+//! the tool at each call, and that takes longer when others want the CPUs.
+//!
 //! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
 //! below 5 s and passes of fewer than 100 calls are not judged.
 //!
@@ -30,6 +33,7 @@
 //! # References
 //! fio #1112 (a rate that falls during a run); NVBench #231 discards trials in which the clock fell below 75 %.
 
+use activebench_model::coverage::Backend;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::phase::{Direction, Phase};
@@ -54,6 +58,7 @@ const FACTS: &[FactName] = &[
     FactName::WriteCalls,
     FactName::DirectShare,
     FactName::SyncWriteShare,
+    FactName::CpuWaitedAtMost,
 ];
 
 /// Share of the written bytes that must go past the page cache, or be synced by the call itself. Only then do the
@@ -121,6 +126,27 @@ impl RateSource {
     }
 }
 
+/// A tracer needs a CPU at each call, and so does the tool at once after it: where others want the CPUs too, all calls
+/// take longer, and the storage has no part in that.
+fn starved_by_observation(run: &Run<'_>, phase: &Phase) -> Result<(), Halt> {
+    match run.manifest.coverage.backend {
+        Backend::Bpf => return Ok(()),
+        Backend::Ptrace => {}
+        Backend::None => return Err(Halt::undecided("Nothing was observed.")),
+    }
+    let waited = run.fact(phase, FactName::CpuWaitedAtMost)?;
+    let limit = run.thresholds.ab703_cpu_waited_least_ratio.value.value;
+    if waited >= limit * run.fact(phase, FactName::Window)? {
+        return Err(Halt::undecided(format!(
+            "The calls became slower, and somebody waited for a CPU for up to {} of the pass. A tracer stops the tool at \
+             each call, which takes longer then (hint: CAP_BPF and CAP_PERFMON, or root, observe without stops: \
+             --backend bpf).",
+            Quantity { value: waited, ..Quantity::ns(0) }
+        )));
+    }
+    Ok(())
+}
+
 /// The facts for a pass over names.
 const FACTS_OF_NAMES: &[FactName] =
     &[FactName::Window, FactName::NameFifth1Rate, FactName::NameFifth5Rate, FactName::NameFifthsError];
@@ -139,6 +165,7 @@ fn of_names(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if first <= 0.0 || last >= limit.value.value * first || is_noise {
         return Ok(case.silent(""));
     }
+    starved_by_observation(run, phase)?;
     let rate = |value| Quantity::ops_per_sec(value);
     Ok(case.fires(Firing {
         weight: Weight::Note,
@@ -194,6 +221,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             rate(first)
         )));
     }
+    starved_by_observation(run, phase)?;
     let whose = match source {
         RateSource::Calls => "The calls moved",
         RateSource::Copies => "The page cache took",

@@ -15,6 +15,8 @@
 //!
 //! On FUSE the device is that of the daemon behind the mount, and its flushes are `daemon_flushes`.
 //!
+//! Where a tracer observed, `flushes_at_most` of a device without FUA stands in: if it is 0, nobody's FLUSH came.
+//!
 //! A write-through device needs no flush, and the kernel drops flushes to it: not applicable.
 //!
 //! # When it is wrong
@@ -44,7 +46,9 @@ use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::Flushes,
+    FactName::FlushesAtMost,
     FactName::FuaWrites,
+    FactName::DeviceWriteDurableAtMost,
     FactName::SyncsInside,
     FactName::SyncWriteShare,
     FactName::DirectShare,
@@ -162,9 +166,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let (flushed, moved) = match on_fuse {
         true => (run.fact(phase, FactName::DaemonFlushes)?, FactName::DaemonDeviceWriteBytesDurable),
-        false => {
-            (run.fact(phase, FactName::Flushes)? + run.fact(phase, FactName::FuaWrites)?, FactName::DeviceTotalBytes)
-        }
+        // Only a device without FUA has such a bound.
+        false => match (run.fact(phase, FactName::Flushes), run.at_most(phase, FactName::Flushes)?) {
+            (Err(_), 0.0) => (0.0, FactName::DeviceWriteDurableAtMost),
+            (flushes, _) => (flushes? + run.fact(phase, FactName::FuaWrites)?, FactName::DeviceTotalBytes),
+        },
     };
     let limit = &case.thresholds().ab303_flushes_floor_count;
     if flushed > limit.value.value {

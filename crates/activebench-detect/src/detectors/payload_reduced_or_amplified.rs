@@ -14,6 +14,9 @@
 //! If other devices are below, without a page cache between, the layer that wrote least counts. Bytes that passed the
 //! device and belong to no file (compressed extents, a journal that carries data) count for the run.
 //!
+//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in: it can be too small, and shows nothing
+//! else.
+//!
 //! # When it is wrong
 //! It is wrong when activebench attributes bytes to files wrongly on a file system; AB106 checks that too.
 //!
@@ -41,6 +44,7 @@ const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
     FactName::BlockGrid,
     FactName::DeviceWriteBytesDurable,
+    FactName::DeviceWriteDurableAtMost,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
@@ -89,8 +93,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
     let expected = touched.min(written);
-    let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
-    let reached = to_lowest(run, phase)?.bytes();
+    let of_files = run.fact(phase, FactName::DeviceWriteBytesDurable);
+    let reached = match &of_files {
+        Ok(_) => to_lowest(run, phase)?.bytes(),
+        Err(_) => run.at_most(phase, FactName::DeviceWriteBytesDurable)?,
+    };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     if reached <= 0.0 {
         return Err(Halt::not_applicable("Nothing reached the device. See AB106."));
@@ -113,6 +120,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 .to_owned(),
         }));
     }
+    let of_files = of_files?;
     let share = of_files / expected;
     if share > limits.ab406_amplified_note_ratio.value.value {
         return Ok(case.fires(Firing {

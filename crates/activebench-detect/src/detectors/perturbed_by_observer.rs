@@ -19,7 +19,9 @@
 //! By itself this changes no claim: the observation makes a figure worse, never better, so a confirmed figure is also
 //! true without it. For the same reason no verdict changes when the cost was not measured; it is then undecided.
 //!
-//! A tracer stops the tool at each call. What that takes is not known, so it is undecided there.
+//! A tracer stops the tool at each call. What that takes in all is not known; the time until the tool was let go on is the
+//! least. From 5 % of the run on it is a warning, and rates and latencies are then not verifiable. Below that it is
+//! undecided.
 //!
 //! Two more things are notes:
 //!
@@ -97,6 +99,30 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     }
     let (run, limits) = (&case.run, case.thresholds());
     if let Some(traced) = &run.manifest.coverage.traced {
+        let run_ns = run.manifest.coverage.overhead.run_ns as f64;
+        let least = traced.stopped_ns.map(|stopped_ns| (stopped_ns, stopped_ns as f64 / run_ns));
+        if let Some((stopped_ns, share)) =
+            least.filter(|(_, share)| *share > limits.ab903_programs_warn_ratio.value.value)
+        {
+            // The account of the tracer is no fact.
+            return Ok(case.resting_on(Vec::new()).fires(Firing {
+                weight: Weight::Warn(Effect::Unverifiable),
+                observed: Some(Quantity::ratio(share)),
+                threshold: limits.ab903_programs_warn_ratio.clone(),
+                message: format!(
+                    "A tracer stopped the tool {} times at calls. That took at least {} of {} ({}).",
+                    traced.stops,
+                    Quantity::ns(stopped_ns),
+                    Quantity { value: run_ns, ..Quantity::ns(0) },
+                    Quantity::ratio(share)
+                ),
+                meaning: "Passes of fast calls would be faster without it, by more than this share.".to_owned(),
+                advice:
+                    "observe with kernel programs, which do not stop the tool (--backend bpf: CAP_BPF and CAP_PERFMON, \
+                         or root)"
+                        .to_owned(),
+            }));
+        }
         return Err(Halt::undecided(format!(
             "A tracer stopped the tool {} times at calls. What that took of the measured time is not known.",
             traced.stops

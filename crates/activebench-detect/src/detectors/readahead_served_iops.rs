@@ -8,6 +8,8 @@
 //! It judges rates of operations claimed on a sequential, buffered read. Requests at the device for less than half of
 //! the calls are a note.
 //!
+//! Where a tracer observed, `device_reads_at_most` stands in for the requests: it can be small, and shows nothing else.
+//!
 //! # When it is wrong
 //! Reads from the page cache need no request either; AB201 reports them.
 //!
@@ -27,7 +29,8 @@ use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::run::Run;
 
-const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::DeviceRequests, FactName::DirectShare];
+const FACTS: &[FactName] =
+    &[FactName::ReadCalls, FactName::DeviceRequests, FactName::DeviceReadsAtMost, FactName::DirectShare];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -64,13 +67,15 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.fact(phase, FactName::DirectShare)? > 0.0 {
         return Err(Halt::not_applicable("Readahead does not serve direct reads."));
     }
-    let (calls, requests) = (run.fact(phase, FactName::ReadCalls)?, run.fact(phase, FactName::DeviceRequests)?);
+    let calls = run.fact(phase, FactName::ReadCalls)?;
+    let requests = run.at_most(phase, FactName::DeviceRequests)?;
     if requests == 0.0 || calls == 0.0 {
         return Err(Halt::not_applicable("No request reached the device. See AB201."));
     }
     let limit = &case.thresholds().ab407_requests_note_ratio;
     let share = requests / calls;
     if share >= limit.value.value {
+        run.fact(phase, FactName::DeviceRequests)?;
         return Ok(case.silent(""));
     }
     Ok(case.fires(Firing {

@@ -31,6 +31,8 @@
 //! asks for it: with loops or a time limit the rates are then unverifiable, because the device did less than half of
 //! what they say; a test of one record again and again is known as one of memory.
 //!
+//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in for the bytes at the device.
+//!
 //! For a program that no adapter knows, both rules only warn: nobody said which blocks it means to visit.
 //!
 //! # When it is wrong
@@ -70,6 +72,7 @@ const FACTS: &[FactName] = &[
     FactName::WriteBytes,
     FactName::UnsyncedBytes,
     FactName::DeviceWriteBytesDurable,
+    FactName::DeviceWriteDurableAtMost,
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
@@ -243,9 +246,12 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if target.tier != Tier::Block {
         return Ok(None);
     }
-    let reached = to_lowest(run, phase)?;
+    let (reached, is_observed) = match to_lowest(run, phase) {
+        Ok(reached) => (reached, Ok(())),
+        Err(why) => (Amount::of(run.at_most(phase, FactName::DeviceWriteBytesDurable)?), Err(why)),
+    };
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
-        return Ok(None);
+        return Ok(is_observed.map(|()| None)?);
     }
     let is_asked_for = !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some();
     let weight = match phase.pattern {

@@ -7,7 +7,7 @@
 use activebench_model::coverage::{Backend, ReadElsewhere};
 use activebench_model::fact::FactName;
 use activebench_model::host::Tier;
-use activebench_model::phase::Phase;
+use activebench_model::phase::{Direction, Phase};
 
 use crate::run::Run;
 
@@ -21,6 +21,26 @@ pub(crate) struct FromStorage {
 }
 
 impl Run<'_> {
+    /// Returns the most that a figure of the device can be: the figure where it was observed, or else what the device's
+    /// own counters show of everybody's I/O. It can show that a figure is small, and nothing else.
+    ///
+    /// # Errors
+    /// As [`Run::fact`] of the figure itself, where it is neither known nor bounded.
+    pub(crate) fn at_most(&self, phase: &Phase, name: FactName) -> Result<f64, String> {
+        self.fact(phase, name).or_else(|why| {
+            let bound = match name {
+                FactName::DeviceReadBytes => FactName::DeviceReadAtMost,
+                FactName::DeviceRequests if phase.direction == Direction::Read => FactName::DeviceReadsAtMost,
+                FactName::DeviceWriteBytes => FactName::DeviceWriteAtMost,
+                FactName::DeviceWriteBytesDurable => FactName::DeviceWriteDurableAtMost,
+                FactName::Flushes => FactName::FlushesAtMost,
+                _ => return Err(why),
+            };
+            // What is missing is the figure; its bound is a substitute.
+            phase.facts.complete(bound).map_err(|_| why)
+        })
+    }
+
     /// Returns what storage gave to the reads of a pass; `None` where kernel programs observed, which see more.
     ///
     /// # Errors

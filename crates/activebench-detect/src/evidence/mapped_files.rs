@@ -20,12 +20,14 @@ const ALL: f64 = 0.99;
 const NO_MORE: f64 = 1.05;
 
 /// The facts that the answer needs.
-pub(crate) const FACTS: [FactName; 6] = [
+pub(crate) const FACTS: [FactName; 8] = [
     FactName::Mappings,
     FactName::ReadBytes,
     FactName::WriteBytes,
     FactName::DeviceReadBytes,
+    FactName::DeviceReadAtMost,
     FactName::DeviceWriteBytes,
+    FactName::DeviceWriteAtMost,
     FactName::SyncsInside,
 ];
 
@@ -72,22 +74,21 @@ pub(crate) fn of(run: &Run<'_>, phase: &Phase) -> Result<Option<Mapped>, String>
     };
     let all = |moved: f64| moved >= ALL * bytes && moved <= most;
     Ok(Some(match phase.direction {
-        Direction::Read => match fact(FactName::DeviceReadBytes)? {
-            moved if all(moved) => Mapped::AtDevice(bytes),
+        Direction::Read => match run.at_most(phase, FactName::DeviceReadBytes)? {
             moved if moved < NEXT_TO_NOTHING * bytes => Mapped::Cached { read: bytes, from_device: moved },
+            _ if all(fact(FactName::DeviceReadBytes)?) => Mapped::AtDevice(bytes),
             _ => Mapped::Open,
         },
         Direction::Write => {
             // Those that succeeded, without `MS_ASYNC`, which promises nothing.
             let synced = fact(FactName::SyncsInside)? > 0.0;
-            let moved = fact(FactName::DeviceWriteBytes)?;
             match synced {
-                true if all(moved) => Mapped::AtDevice(bytes),
-                false if moved < NEXT_TO_NOTHING * bytes => {
+                true if all(fact(FactName::DeviceWriteBytes)?) => Mapped::AtDevice(bytes),
+                false if run.at_most(phase, FactName::DeviceWriteBytes)? < NEXT_TO_NOTHING * bytes => {
                     let synced_later = phase.parts.iter().any(|part| part.sync_after.is_some());
                     Mapped::Unsynced { written: bytes, synced_later }
                 }
-                _ => Mapped::Open,
+                _ => fact(FactName::DeviceWriteBytes).map(|_| Mapped::Open)?,
             }
         }
         Direction::Mixed | Direction::Discard | Direction::None => Mapped::Open,

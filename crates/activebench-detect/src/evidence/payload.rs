@@ -14,6 +14,7 @@ use crate::run::Run;
 /// The facts that show whether all that was written reached the device.
 const OF_REACHED: &[FactName] = &[
     FactName::DeviceWriteBytesDurable,
+    FactName::DeviceWriteDurableAtMost,
     FactName::WriteBytes,
     FactName::OthersWriteBytes,
     FactName::UniqueBlocks,
@@ -48,7 +49,7 @@ fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
         let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
         // Pages that are overwritten in the page cache enter it once.
         let expected = touched.min(written);
-        let reached = run.fact(phase, FactName::DeviceWriteBytesDurable)?;
+        let reached = run.at_most(phase, FactName::DeviceWriteBytesDurable)?;
         let least = run.thresholds.ab404_reached_least_ratio.value.value;
         let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
         // The device counts by file: its bytes include those of other passes over the same files.
@@ -61,6 +62,9 @@ fn reached_whole(case: &Case<'_>, phase: &Phase) -> Observed {
             return Err(
                 "other passes wrote the same files, so the device's bytes cannot be divided among them".to_owned()
             );
+        }
+        if all {
+            run.fact(phase, FactName::DeviceWriteBytesDurable)?;
         }
         Ok(all.then(|| format!("The device received {} of the {} written.", in_bytes(reached), in_bytes(expected))))
     };

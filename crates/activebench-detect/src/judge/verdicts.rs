@@ -350,12 +350,16 @@ fn verdict_on(
 }
 
 /// Returns the reason why no observation by this backend can confirm a figure about this subject; `None` if one can.
-/// Counts and shares of CPU time are not about the device.
+/// Counts are what they are, whoever observes.
 fn unseen_by(backend: Backend, claim: &Claim, subject: Subject) -> Option<&'static str> {
     match backend {
         // Where nothing was observed AB902 decides.
         Backend::Bpf | Backend::None => None,
-        Backend::Ptrace if !Decides::RatesOfStorage.includes(claim, subject) => None,
+        Backend::Ptrace if claim.metric.is_count() || claim.metric.is_cpu() => None,
+        Backend::Ptrace if !Decides::RatesOfStorage.includes(claim, subject) => Some(
+            "a tracer stops the tool at each call, and what the figure would be without that is not known (hint: CAP_BPF \
+             and CAP_PERFMON, or root, observe without stops: --backend bpf)",
+        ),
         Backend::Ptrace => Some(
             "a tracer does not see the device, and the figure is taken for what storage did (hint: CAP_BPF and \
              CAP_PERFMON, or root, show it: --backend bpf)",

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use activebench_e2e::truth::{self, case::Case, outcome::Outcome};
-use activebench_e2e::{BESIDE_AT_ONCE, Turn};
+use activebench_e2e::{BESIDE_AT_ONCE, Turn, ordinary};
 use clap::Parser;
 use serde_json::json;
 
@@ -40,7 +40,7 @@ struct Arguments {
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
-    /// Observe by a tracer, as for a user without rights: what it cannot see may leave a run undecided
+    /// Run the product as an ordinary user, for whom a tracer observes: what it cannot see may leave a run undecided
     #[arg(long)]
     trace: bool,
     /// Keep the run directories, and what was seen of each case, in this folder
@@ -64,11 +64,9 @@ fn main() -> ExitCode {
     // atomic, so it is async-signal-safe.
     unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
     let arguments = Arguments::parse();
-    if arguments.trace {
-        // SAFETY: there is one thread so far.
-        unsafe { std::env::set_var("ACTIVEBENCH_BACKEND", "trace") };
-    }
-    match run(&arguments) {
+    // SAFETY: there is one thread so far.
+    let home = arguments.trace.then(|| unsafe { ordinary::become_ordinary() }).transpose();
+    match home.and_then(|_home| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("truth: {error}");
@@ -200,6 +198,8 @@ fn play(arguments: &Arguments, case: &Case) -> Result<(serde_json::Value, String
         "foreseen": matches!(outcome, Outcome::Undecided { foreseen: true, .. }),
         "failed": outcome.is_failure(),
         "seconds": ended.seconds,
+        "falsely_confirmed": ended.falsely_confirmed,
+        "right": ended.right,
     });
     Ok((outcome, said))
 }

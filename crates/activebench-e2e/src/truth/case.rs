@@ -4,7 +4,8 @@
 //! `{mount}` the volume, `{device}` its device, `{other}` the second volume, `{beside}` a folder outside of the volume,
 //! `{case}` the folder of the case's own file, `{run}` the run directory, `{ready}` a file that a neighbour creates
 //! when the run may begin, `{allow-read}` a shell command that sets the read limit (bytes per second) in place of the
-//! one from `limits`, `{activebench}` the product and `{orion}` the stand-in for Orion.
+//! one from `limits`, `{user}` the user who runs the product, `{activebench}` the product and `{orion}` the stand-in for
+//! Orion.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -81,32 +81,82 @@ pub fn of(case: &Case, report: &Value) -> Outcome {
 
 /// Returns the outcome of a case with a report on these runs.
 fn of_observed(case: &Case, report: &Value, runs: &[Value]) -> Outcome {
-    let outcome = by_expectation(case, report);
     match runs.iter().any(is_traced) {
-        true => without_rights(outcome, report, runs),
-        false => outcome,
+        // What a case asks for to be one may need what a tracer does not see: then only what is found counts.
+        true => match by_expectation(case, report) {
+            Outcome::Broken(why) if why.starts_with(NO_FACT) => {
+                let any = Case { only_when: Vec::new(), ..case.clone() };
+                match without_rights(case, by_expectation(&any, report), report, runs) {
+                    found @ (Outcome::Hit | Outcome::Accused(_)) => found,
+                    _ => Outcome::NotRun(why),
+                }
+            }
+            outcome => without_rights(case, outcome, report, runs),
+        },
+        false => by_expectation(case, report),
     }
 }
 
-fn is_traced(report: &Value) -> bool {
+/// Returns `true` for a report on a run that a tracer observed.
+pub fn is_traced(report: &Value) -> bool {
     report["coverage"]["backend"] == "ptrace"
 }
 
 /// An honest run whose figures cannot be verified is undecided where a tracer observed, and not accused; so is a lie of
-/// which no figure is said to hold.
-fn without_rights(outcome: Outcome, report: &Value, runs: &[Value]) -> Outcome {
-    let holds = |claim: &&Value| claim["verdict"] == "confirmed";
+/// which no figure is said to hold. A lie whose figures are all contradicted is found, whichever detector says why.
+fn without_rights(case: &Case, outcome: Outcome, report: &Value, runs: &[Value]) -> Outcome {
     let is_open = report["verdict"] == "inconclusive";
     match outcome {
         Outcome::Accused(why) if is_open && why == IS_INCONCLUSIVE => Outcome::Undecided { why, foreseen: true },
-        Outcome::Miss(why) if !runs.iter().flat_map(|run| list(run, "claims")).any(|claim| holds(&claim)) => {
-            Outcome::Undecided { why, foreseen: true }
+        Outcome::Miss(_) | Outcome::Undecided { .. } if case.kind() == Kind::Lie && all_contradicted(case, report) => {
+            Outcome::Hit
         }
+        Outcome::Miss(why) if falsely_confirmed(case, runs) == 0 => Outcome::Undecided { why, foreseen: true },
         Outcome::Undecided { why, .. } => Outcome::Undecided { why, foreseen: true },
-        // What a case asks for to be one may need what a tracer does not see.
-        Outcome::Broken(why) if why.starts_with(NO_FACT) => Outcome::NotRun(why),
         other => other,
     }
+}
+
+/// Returns `true` if a lie says which figures are wrong, and each of them is contradicted.
+fn all_contradicted(case: &Case, report: &Value) -> bool {
+    let is_contradicted = |claim: &Value| claim["verdict"] == "misleading" || claim["verdict"] == "refuted";
+    let all_of = |phase: &String| {
+        let mut of_phase = list(report, "claims").iter().filter(|claim| is_meant(case, claim, phase)).peekable();
+        of_phase.peek().is_some() && of_phase.all(is_contradicted)
+    };
+    !case.expect.phases.is_empty() && case.expect.phases.iter().all(all_of)
+}
+
+/// Returns `true` for a claim of a phase that a lie is about: of its metric, or a rate.
+fn is_meant(case: &Case, claim: &Value, phase: &str) -> bool {
+    let is_of_metric = match &case.expect.metric {
+        Some(metric) => claim["metric"] == metric.as_str(),
+        None => claim["metric"] == "throughput" || claim["metric"] == "operation-rate",
+    };
+    is_of_metric && claim["phase"] == phase
+}
+
+/// Returns how many figures that a lie is about are said to hold, in these reports.
+pub fn falsely_confirmed(case: &Case, runs: &[Value]) -> usize {
+    let of_lie = |claim: &&Value| match case.expect.phases.as_slice() {
+        [] => is_meant(case, claim, text(claim, "phase")),
+        phases => phases.iter().any(|phase| is_meant(case, claim, phase)),
+    };
+    let claims = runs.iter().flat_map(|run| list(run, "claims"));
+    claims.filter(|claim| claim["verdict"] == "confirmed").filter(of_lie).count()
+}
+
+/// Rights by which an observation sees more, as reports name them, from the most specific on.
+const RIGHTS: [&str; 3] = ["CAP_BPF and CAP_PERFMON", "CAP_SYS_PTRACE", "root"];
+
+/// Returns the right that would settle a case, as its report names it: in what leaves the case's own detector undecided,
+/// or else in what leaves anything undecided. `None` if the report names none.
+pub fn right_that_settles(case: &Case, runs: &[Value]) -> Option<&'static str> {
+    let findings = || runs.iter().flat_map(|run| list(run, "findings")).filter(|f| f["outcome"] == "undecided");
+    let named = |text: &str| RIGHTS.into_iter().find(|right| text.contains(right));
+    let own = findings().filter(|finding| finding["code"] == case.code.as_str());
+    let of_claims = runs.iter().flat_map(|run| list(run, "claims")).filter(|claim| claim["verdict"] == "unverifiable");
+    own.chain(findings()).chain(of_claims).find_map(|said| named(&said.to_string()))
 }
 
 /// Beginning of what is said where a case asks for a fact that is not there.
@@ -220,14 +270,7 @@ fn lie(case: &Case, report: &Value) -> Outcome {
 
 /// Describes the first wrong verdict on a phase's claims; `None` when all are right.
 fn claims_other_than(case: &Case, report: &Value, phase: &str, verdict: &str) -> Option<String> {
-    let wanted = |claim: &&Value| {
-        claim["phase"] == phase
-            && match &case.expect.metric {
-                Some(metric) => claim["metric"] == metric.as_str(),
-                None => claim["metric"] == "throughput" || claim["metric"] == "operation-rate",
-            }
-    };
-    let claims: Vec<&Value> = list(report, "claims").iter().filter(wanted).collect();
+    let claims: Vec<&Value> = list(report, "claims").iter().filter(|claim| is_meant(case, claim, phase)).collect();
     if claims.is_empty() {
         return Some(format!("{phase} has no such claim"));
     }
@@ -364,6 +407,46 @@ mod tests {
         check("lie-a", "", &traced("inconclusive", "confirmed", &[]), "miss");
         let outcome = of(&case("honest-a", ""), &traced("inconclusive", "unverifiable", &[("AB302", "undecided", "")]));
         assert!(!outcome.is_failure(), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_lie_is_found_where_its_figures_are_contradicted_and_missed_where_one_is_said_to_hold() {
+        let traced = |verdict: &str, claim: &str| {
+            let mut report = report(verdict, claim, &[("AB302", "undecided", ""), ("AB201", "fires", "fail")]);
+            report["coverage"] = json!({"backend": "ptrace"});
+            report
+        };
+        let expect = "[expect]\nseverity = 'fail'\nphases = ['write']\nclaim = 'misleading'";
+        check("lie-a", expect, &traced("discrepancy", "refuted"), "hit");
+        check("lie-a", "[expect]\nseverity = 'fail'", &traced("discrepancy", "refuted"), "undecided");
+        check("lie-a", expect, &report("discrepancy", "refuted", &[("AB201", "fires", "fail")]), "miss");
+        let latency = format!("{expect}\nmetric = 'latency-mean'");
+        check("lie-a", &latency, &traced("discrepancy", "refuted"), "undecided");
+        for (expect, count) in [(expect, 1), (latency.as_str(), 0), ("", 1)] {
+            let reports = [traced("qualified", "confirmed")];
+            assert_eq!(falsely_confirmed(&case("lie-a", expect), &reports), count, "{expect}");
+        }
+        // A fact that the case asks for is not there: what is found all the same is found.
+        let asks = format!("{expect}\n[[only_when]]\nphase = 'write'\nfact = 'flushes'\nat_least = 1\nwhy = 'w'");
+        let found = |outcome: &str, claim: &str| {
+            let mut report = report("discrepancy", claim, &[("AB302", outcome, "fail")]);
+            report["coverage"] = json!({"backend": "ptrace"});
+            report
+        };
+        check("lie-a", &asks, &found("fires", "misleading"), "hit");
+        check("lie-a", &asks, &found("undecided", "unverifiable"), "not run");
+    }
+
+    #[test]
+    fn the_right_is_the_one_that_the_own_detector_names() {
+        let said = |code: &str, message: &str| json!({"code": code, "outcome": "undecided", "message": message});
+        let report = |findings: &[Value]| [json!({"findings": findings, "claims": []})];
+        let case = case("lie-a", "");
+        let own = said("AB302", "it is not seen (hint: CAP_BPF and CAP_PERFMON, or root)");
+        let other = said("AB106", "the daemon is not known (hint: run as root)");
+        assert_eq!(right_that_settles(&case, &report(&[other.clone(), own])), Some("CAP_BPF and CAP_PERFMON"));
+        assert_eq!(right_that_settles(&case, &report(&[other])), Some("root"));
+        assert_eq!(right_that_settles(&case, &report(&[said("AB302", "too short")])), None);
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
+use crate::ordinary::{Given, give_folder, is_ordinary, product_words, user};
 use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
 use crate::truth::drawn::check::Moved;
-use crate::{Volume, binary, built, drop_all_caches};
+use crate::{Volume, built, drop_all_caches};
 
 /// Longest wait for a neighbour to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -22,6 +23,8 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 pub struct Stage {
     neighbours: Vec<Neighbour>,
     group: Option<Group>,
+    /// What of it the user was given.
+    given: Vec<Given>,
     volume: Option<Volume>,
     other: Option<Volume>,
     /// File system below an overlay; dropped after the overlay.
@@ -45,6 +48,9 @@ impl Stage {
             Some(folder) => folder.join(case.id().replace('/', "-")),
             None => beside.path().join("run"),
         };
+        if let Some(folder) = keep {
+            give_folder(folder);
+        }
         // Remove what an earlier run of the case left there.
         if run.join("run.json").exists() || run.join("series.json").exists() {
             fs::remove_dir_all(&run).expect("an old run directory can be removed");
@@ -53,6 +59,7 @@ impl Stage {
         let mut stage = Self {
             neighbours: Vec::new(),
             group: None,
+            given: Vec::new(),
             volume: None,
             other: None,
             below: None,
@@ -66,6 +73,7 @@ impl Stage {
         if let Some(spec) = &case.other {
             stage.other = Some(stage.make(spec)?);
         }
+        stage.give(case);
         for script in &case.prepare {
             let script = stage.fill(script);
             let output = stage.shell(&script).output().expect("sh runs");
@@ -75,16 +83,36 @@ impl Stage {
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
+            stage.give_folders();
         }
         if case.how == How::Verify {
             stage.settle(case.keep_cache);
         }
         stage.group = Group::new(&case.limits, stage.volume.as_ref())?;
+        let files = stage.group.iter().flat_map(Group::files);
+        stage.given.extend(files.filter_map(|file| Given::new(&file)));
         for script in &case.neighbours {
             let neighbour = stage.neighbour(script);
             stage.neighbours.push(neighbour);
         }
         Ok(stage)
+    }
+
+    /// Gives the user what the run is about, where the product runs as one.
+    fn give(&mut self, case: &Case) {
+        self.give_folders();
+        let names_device = case.command.iter().chain(&case.prepare).any(|word| word.contains("{device}"));
+        let device = self.volume.as_ref().and_then(Volume::device).filter(|_| names_device);
+        self.given.extend(device.and_then(|device| Given::new(Path::new(device))));
+    }
+
+    fn give_folders(&self) {
+        if !is_ordinary() {
+            return;
+        }
+        let mounted = [&self.volume, &self.other].into_iter().flatten().map(Volume::path);
+        let folders = mounted.chain([self.beside.path().to_owned(), self.run.clone()]);
+        folders.filter(|folder| folder.exists()).for_each(|folder| give_folder(&folder));
     }
 
     fn make(&mut self, spec: &VolumeSpec) -> Result<Volume, String> {
@@ -180,7 +208,7 @@ impl Stage {
     /// Replaces the placeholders for places, see [`crate::truth::case`].
     pub fn fill(&self, text: &str) -> String {
         let path = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
-        let places: [(&str, &dyn Fn() -> String); 10] = [
+        let places: [(&str, &dyn Fn() -> String); 11] = [
             ("{mount}", &|| path(&self.folder())),
             ("{device}", &|| self.volume.as_ref().and_then(Volume::device).expect("a device").to_owned()),
             ("{other}", &|| path(&self.other.as_ref().expect("another volume").path())),
@@ -189,7 +217,11 @@ impl Stage {
             ("{run}", &|| path(&self.run)),
             ("{ready}", &|| path(&self.beside.path().join("ready"))),
             ("{allow-read}", &|| format!("sh {}", path(&self.allow_read()))),
-            ("{activebench}", &|| path(&binary())),
+            ("{activebench}", &|| {
+                let words = product_words();
+                words.iter().map(|word| path(Path::new(word))).collect::<Vec<_>>().join(" ")
+            }),
+            ("{user}", &|| user().to_owned()),
             ("{orion}", &|| path(&built("orion-stand-in", "activebench-e2e"))),
         ];
         places.iter().fold(text.to_owned(), |text, (word, place)| match text.contains(word) {
@@ -316,6 +348,12 @@ impl Group {
             }
         }
         Err(format!("needs a control group that limits {what}"))
+    }
+
+    /// Returns the files by which a process joins, and that of the limit on reads.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let joins = self.folders.iter().map(|folder| folder.join("cgroup.procs"));
+        joins.chain(self.reads.as_ref().map(|limit| limit.file.clone()))
     }
 
     /// Returns the words that start a command inside the control group.

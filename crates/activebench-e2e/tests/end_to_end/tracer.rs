@@ -162,6 +162,53 @@ fn what_a_traced_run_cannot_do_is_refused_before_it_starts() {
 }
 
 #[test]
+fn commands_that_need_confirmed_rates_or_strangers_name_the_right_that_they_lack() {
+    needs!("fio", "setpriv");
+    let public = Public::new();
+    let mut sleeping = Command::new("setpriv").args(["--reuid=65534", "sleep", "60"]).spawn().expect("sleep starts");
+    let pid = sleeping.id().to_string();
+    for (arguments, says) in
+        [(&["check", "."][..], "it confirms no rate"), (&["watch", "--pid", &pid], "follows only what it starts")]
+    {
+        let output = public.as_nobody(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{arguments:?}: {errors}");
+        assert!(errors.contains("CAP_BPF") && errors.contains(says), "{arguments:?}: {errors}");
+    }
+    sleeping.kill().and_then(|()| sleeping.wait()).expect("it ends");
+}
+
+#[test]
+fn counters_of_the_device_show_what_never_reached_it_and_accuse_no_flush() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let command = ["fio", "--name=a", "--rw=write", "--bs=64k", "--size=16m", "--end_fsync=1", "--filename=f"];
+    for (barrier, flushes) in [("nobarrier", false), ("barrier", true)] {
+        let volume = Volume::on_loop("ext4", 256, barrier);
+        let run = verify(&volume, &TRACED, &command);
+        let at_most = fact(&run.report, "a-write", "flushes_at_most");
+        assert_eq!(at_most["value"].as_f64().map(|count| count > 0.0), Some(flushes), "{}", run.story());
+        assert_eq!(fires(&run.report, "AB303"), !flushes, "{}", run.story());
+        let written = fact(&run.report, "a-write", "device_write_until_durable_at_most_bytes");
+        assert!(written["value"].as_f64() >= Some(16.0 * MIB), "{written}");
+        assert!(fact(&run.report, "a-write", "flushes")["value"].is_null(), "{}", run.story());
+    }
+}
+
+#[test]
+fn a_traced_rate_is_never_confirmed() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let command = ["fio", "--name=a", "--rw=read", "--bs=1m", "--size=16m", "--filename=f"];
+    for subject in ["cached-filesystem", "device"] {
+        let run = verify(&volume, &[&TRACED[..], &["--subject", subject]].concat(), &command);
+        let claims = run.report["claims"].as_array().expect("claims");
+        let of = |metric: &str| claims.iter().find(|claim| claim["metric"] == metric).expect("a claim");
+        assert_ne!(of("throughput")["verdict"], "confirmed", "{subject}: {}", run.story());
+        assert_eq!(of("bytes-moved")["verdict"], "confirmed", "{subject}: {}", run.story());
+    }
+}
+
+#[test]
 fn a_traced_tool_gets_its_signals_its_exit_code_and_its_children() {
     // The inner shell stops itself until the outer one lets it go on.
     let script = "trap 'echo caught' USR1; kill -USR1 $$; sh -c 'kill -STOP $$; exit 5' & \

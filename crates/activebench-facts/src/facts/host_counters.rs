@@ -114,6 +114,11 @@ impl OfPhase<'_> {
         };
         facts.insert(FactName::SwappedPages, swapped);
         self.add_stall(facts);
+        let waited = match self.growth(Watched::CpuWaited, "") {
+            Ok((growth, source)) => Fact::complete(Quantity::ns(growth.around), Scope::Host, source),
+            Err((why, _)) => Fact::missing(why, Scope::Host, "/proc/pressure/cpu"),
+        };
+        facts.insert(FactName::CpuWaitedAtMost, waited);
     }
 
     /// Returns an upper bound of the data that was dirty when the run began and still is when the window begins. It

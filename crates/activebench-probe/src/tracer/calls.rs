@@ -10,6 +10,7 @@ use super::memory;
 use super::ptrace::{EntryInfo, Tid};
 use super::requests;
 use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, UNSHARE, URING_SETUP, X32_CALL};
+use crate::kernel::monotonic_ns;
 
 const OPENED_APPEND: u32 = 0o2000;
 const OPENED_DSYNC: u32 = 0o10000;
@@ -238,7 +239,39 @@ impl Tracing {
         if op == Op::IoSubmit || op.is_read() && entered.record.file_kind != OTHER {
             entered.read_before = self.storage_read(tid);
         }
+        if self.read_devices_before(&entered.record, op) {
+            // The call has not begun.
+            entered.record.start_ns = monotonic_ns();
+        }
         Some(entered)
+    }
+
+    /// Reads the counters of the devices below the file of a call that begins. Returns `true` if that took time.
+    fn read_devices_before(&mut self, call: &CallRecord, op: Op) -> bool {
+        let moves = op.is_read() || op.is_write();
+        if call.file_kind == OTHER || !moves && op != Op::Close {
+            return false;
+        }
+        let source = self.files.source(call.s_dev);
+        match op {
+            Op::Close => self.devices.read(call.s_dev, source),
+            _ => self.devices.read_sometimes(call.s_dev, source, call.start_ns),
+        }
+        true
+    }
+
+    /// The same after a call that opened, mapped or synced a file; its thread is stopped still.
+    pub(super) fn read_devices_after(&mut self, finished: &Finished) {
+        let call = &finished.entered.record;
+        let Some(op) = Op::from_code(call.op).filter(|_| finished.returned >= 0) else { return };
+        // They may be about files of which no descriptor is known.
+        if matches!(op, Op::Sync | Op::Syncfs | Op::Munmap | Op::Msync) {
+            return self.devices.read_all();
+        }
+        let is_bound = finished.entered.has(syscalls::RETURNS_FD) || op.is_file_sync() || op == Op::Mmap;
+        if is_bound && call.file_kind != OTHER {
+            self.devices.read(call.s_dev, self.files.source(call.s_dev));
+        }
     }
 
     fn read_arguments(&mut self, entered: &mut Entered, tid: Tid) {

@@ -87,6 +87,11 @@ impl Descriptors {
         Self { overlays, ..Self::default() }
     }
 
+    /// Returns what is mounted as the file system of this device, as far as a file of it was used.
+    pub(super) fn source(&self, s_dev: u32) -> Option<&str> {
+        self.mounts.source(DeviceNumber(s_dev))
+    }
+
     /// Returns a new table.
     pub(super) fn new_table(&mut self) -> TableId {
         self.last_table += 1;

@@ -27,9 +27,10 @@ pub(super) fn warm(rng: &mut Rng) -> Draft {
 }
 
 fn of(rng: &mut Rng, size: &str) -> Draft {
-    let mut words: Vec<String> = ["bonnie++", "-u", "root", "-d", "{mount}", "-r", "0", "-m", "host", "-n", "0", "-f"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut words: Vec<String> =
+        ["bonnie++", "-u", "{user}", "-d", "{mount}", "-r", "0", "-m", "host", "-n", "0", "-f"]
+            .map(str::to_owned)
+            .to_vec();
     words.extend(["-s".to_owned(), size.to_owned()]);
     words.extend(one_of(rng, &[None, Some("-q"), Some("-b")]).map(str::to_owned));
     Draft {
