@@ -68,7 +68,7 @@ impl Folded {
     pub fn let_go_of_first_calls(&mut self) {
         for step in self.activity.passes.iter_mut().flat_map(|pass| &mut pass.steps) {
             if !matches!(step.kind, StepKind::Sync | StepKind::Map) {
-                step.head = Vec::new();
+                step.head = Box::default();
             }
         }
     }

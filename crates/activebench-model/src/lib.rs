@@ -22,6 +22,7 @@ pub mod event;
 pub mod fact;
 pub mod figures;
 pub mod finding;
+pub mod grouped;
 pub mod hardware;
 pub mod history;
 pub mod hook;

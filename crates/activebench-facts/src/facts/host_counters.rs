@@ -3,7 +3,7 @@
 //! These are read only at some moments, and a window begins and ends between readings. Where this makes a figure
 //! uncertain, the figure is partial, or defined as an upper bound.
 
-use activebench_model::activity::{Activity, CallSpan, StepKind};
+use activebench_model::activity::{CallSpan, Pass, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::host::{Host, Target, Tier};
@@ -62,17 +62,35 @@ fn growth(series: &Series, window: Window) -> Result<Growth, Gap> {
     Ok(Growth { inside, around: last - first, likely: end - start })
 }
 
+/// What the tree itself had left in the page cache when a phase began.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OwnBefore {
+    /// Upper bound of the bytes that were written and not synced.
+    unsynced_bytes: u64,
+    /// True if a file was mapped for writing.
+    mapped: bool,
+}
+
+/// Returns what the tree itself had left in the page cache when each phase began. The windows must be resolved.
+pub(super) fn own_before(passes: &[Pass], global_syncs: &[CallSpan], phases: &[Phase]) -> Vec<OwnBefore> {
+    let own = OwnWrites::of(passes, global_syncs);
+    let before = |phase: &Phase| {
+        let start_ns = phase.window?.start_ns;
+        Some(OwnBefore { unsynced_bytes: own.unsynced_before(start_ns), mapped: own.mapped_before(start_ns) })
+    };
+    phases.iter().map(|phase| before(phase).unwrap_or_default()).collect()
+}
+
 /// Adds the facts from the host's readings to the phases that have a window.
-pub(super) fn add(manifest: &Manifest, activity: &Activity, phases: &mut [Phase]) {
+pub(super) fn add(manifest: &Manifest, own: &[OwnBefore], phases: &mut [Phase]) {
     let host = &manifest.host;
     let nothing = Readings::default();
     let readings = host.readings.as_ref().unwrap_or(&nothing);
-    let own = OwnWrites::of(activity);
-    for phase in phases {
+    for (phase, own) in phases.iter_mut().zip(own) {
         let Some(window) = phase.window else { continue };
         let target = phase.parts.first().and_then(|part| host.target_of(part.file));
         let of_phase = OfPhase { host, readings, window, target };
-        of_phase.add_memory(&own, &mut phase.facts);
+        of_phase.add_memory(*own, &mut phase.facts);
         of_phase.add_processors(&mut phase.facts);
         of_phase.add_clocks(&mut phase.facts);
         of_phase.add_network(&mut phase.facts);
@@ -100,7 +118,7 @@ impl OfPhase<'_> {
         self.readings.find(what, of).map_err(not_read)
     }
 
-    fn add_memory(&self, own: &OwnWrites, facts: &mut Facts) {
+    fn add_memory(&self, own: OwnBefore, facts: &mut Facts) {
         facts.insert(FactName::ForeignDirtyAtStart, self.foreign_dirty(own));
         let swapped = match self.growth(Watched::SwappedPages, "") {
             Ok((growth, source)) => {
@@ -118,7 +136,7 @@ impl OfPhase<'_> {
 
     /// Returns an upper bound of the data that was dirty when the run began and still is when the window begins. It
     /// cannot be distinguished from data that the tree itself wrote before.
-    fn foreign_dirty(&self, own: &OwnWrites) -> Fact {
+    fn foreign_dirty(&self, own: OwnBefore) -> Fact {
         let series = match self.series(Watched::DirtyBytes, "") {
             Ok(series) => series,
             Err((why, _)) => return Fact::missing(why, Scope::Host, "/proc/meminfo"),
@@ -128,8 +146,7 @@ impl OfPhase<'_> {
             return Fact::missing("it was not read before the pass", Scope::Host, &series.source);
         };
         let fact = |bytes| Fact::complete(Quantity::bytes(bytes), Scope::Host, &series.source);
-        let start_ns = self.window.start_ns;
-        match (own.unsynced_before(start_ns), own.mapped_before(start_ns)) {
+        match (own.unsynced_bytes, own.mapped) {
             (0, false) => fact(least),
             // Small writes of its own do not hide a value many times larger: at least the difference belongs to others.
             (own, false) if own <= least / 16 => fact(least - own),
@@ -270,11 +287,11 @@ impl FirstEnds {
 }
 
 impl OwnWrites {
-    fn of(activity: &Activity) -> Self {
+    fn of(passes: &[Pass], global_syncs: &[CallSpan]) -> Self {
         let mut own = Self::default();
         let mut writes: Vec<(FileId, u64, u64, u64)> = Vec::new();
         let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
-        for pass in &activity.passes {
+        for pass in passes {
             let writable = pass.open_flags & open_bits::WRITABLE != 0;
             let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
             for step in &pass.steps {
@@ -295,7 +312,7 @@ impl OwnWrites {
         }
         let of_file: HashMap<FileId, FirstEnds> =
             syncs.into_iter().map(|(file, spans)| (file, FirstEnds::of(spans.into_iter()))).collect();
-        let of_all = FirstEnds::of(activity.global_syncs.iter().copied());
+        let of_all = FirstEnds::of(global_syncs.iter().copied());
         for (file, start_ns, end_ns, bytes) in writes {
             own.written.push((start_ns, u128::from(bytes)));
             let synced = of_file.get(&file).and_then(|syncs| syncs.from(end_ns)).into_iter().chain(of_all.from(end_ns));

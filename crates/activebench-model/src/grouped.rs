@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Values by key. Keys are numbered in ascending order. Sorted lists take half of the memory of a hash table, and calls
 /// mostly come in an order in which the next key is near the last one.
 #[derive(Clone, Debug)]
-pub(super) struct Grouped<K, V> {
+pub struct Grouped<K, V> {
     /// Distinct, ascending.
     keys: Vec<K>,
     /// Of each key the place of its first value; at the end the number of values.
@@ -16,7 +16,7 @@ pub(super) struct Grouped<K, V> {
 
 impl<K: Copy + Ord, V> Grouped<K, V> {
     /// Groups values by key; those of a key are sorted by `order`, and equal ones stay in the order in which they came.
-    pub(super) fn new<O: Ord>(values: impl IntoIterator<Item = (K, V)>, order: impl Fn(&V) -> O) -> Self {
+    pub fn new<O: Ord>(values: impl IntoIterator<Item = (K, V)>, order: impl Fn(&V) -> O) -> Self {
         let mut keyed: Vec<(K, V)> = values.into_iter().collect();
         let rank = |(key, value): &(K, V)| (*key, order(value));
         if !keyed.is_sorted_by_key(rank) {
@@ -39,37 +39,37 @@ impl<K: Copy + Ord, V> Grouped<K, V> {
     }
 
     /// Returns the number of a key, if it has values.
-    pub(super) fn number(&self, key: &K) -> Option<usize> {
+    pub fn number(&self, key: &K) -> Option<usize> {
         self.keys.binary_search(key).ok()
     }
 
     /// Returns the places of the values of a key, by its number.
-    pub(super) fn places(&self, number: usize) -> Range<usize> {
+    pub fn places(&self, number: usize) -> Range<usize> {
         self.starts[number] as usize..self.starts[number + 1] as usize
     }
 
     /// Returns the values of a key.
-    pub(super) fn get(&self, key: &K) -> &[V] {
+    pub fn get(&self, key: &K) -> &[V] {
         self.number(key).map_or(&[], |number| &self.values[self.places(number)])
     }
 
     /// Returns all values, by place.
-    pub(super) fn values(&self) -> &[V] {
+    pub fn values(&self) -> &[V] {
         &self.values
     }
 
     /// Returns `true` if no key is left.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
     /// Returns the number of keys.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Replaces each value by another one.
-    pub(super) fn map<W>(self, to: impl FnMut(V) -> W) -> Grouped<K, W> {
+    pub fn map<W>(self, to: impl FnMut(V) -> W) -> Grouped<K, W> {
         let mut values: Vec<W> = self.values.into_iter().map(to).collect();
         values.shrink_to_fit();
         Grouped { keys: self.keys, starts: self.starts, values }
@@ -79,6 +79,13 @@ impl<K: Copy + Ord, V> Grouped<K, V> {
 /// Returns a place in a list; memory ends long before these numbers do.
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than 2^32 values fit into memory")
+}
+
+impl<'k, K: Copy + Ord, V> Grouped<K, V> {
+    /// Returns each key with its values, in ascending order.
+    pub fn iter(&'k self) -> impl Iterator<Item = (K, &'k [V])> {
+        self.keys.iter().enumerate().map(|(number, key)| (*key, &self.values[self.places(number)]))
+    }
 }
 
 #[cfg(test)]
