@@ -44,8 +44,7 @@ impl Undecoded {
 pub(crate) fn data_mappings(passes: &[Pass], phases: &[Phase]) -> u64 {
     let of_phases = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
     let writable = |pass: &&Pass| pass.open_flags & open_bits::WRITABLE != 0;
-    let files: HashSet<FileId> =
-        of_phases.chain(passes.iter().filter(writable).map(|pass| pass.file)).collect();
+    let files: HashSet<FileId> = of_phases.chain(passes.iter().filter(writable).map(|pass| pass.file)).collect();
     let steps = passes.iter().filter(|pass| files.contains(&pass.file)).flat_map(|pass| &pass.steps);
     steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
 }

@@ -94,9 +94,9 @@ impl<'a> Index<'a> {
             let steps = by_others().flat_map(|pass| pass.steps.iter().map(move |step| (pass, step)));
             steps.flat_map(|(pass, step)| step.tids.iter().map(move |tid| (pass, step, *tid)))
         };
-        let spans = of_threads().enumerate().map(|(place, (pass, step, _))| {
-            (descriptor_of(pass), (step.start_ns, step.last_end_ns, place))
-        });
+        let spans = of_threads()
+            .enumerate()
+            .map(|(place, (pass, step, _))| (descriptor_of(pass), (step.start_ns, step.last_end_ns, place)));
         let running = KeyedSpans::new(spans);
         let file_ends = file_ends(numbered().map(|(_, pass)| pass));
         let mapped = numbered().map(|(number, pass)| (number as usize, mappings(pass))).filter(|(_, maps)| *maps > 0);
@@ -291,6 +291,7 @@ fn deletions(
 
 /// Returns the parts of all phases by file, each with its phase's number, in the order of their starts.
 pub(super) fn parts_by_file(phases: &[Phase]) -> Grouped<FileId, (usize, &Part)> {
-    let parts = phases.iter().enumerate().flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part)));
+    let parts =
+        phases.iter().enumerate().flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part)));
     Grouped::new(parts.map(|(number, part)| (part.file, (number, part))), |(_, part)| part.start_ns)
 }

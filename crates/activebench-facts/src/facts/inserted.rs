@@ -141,11 +141,9 @@ struct Ends {
 
 impl Ends {
     fn new(phases: &[Phase]) -> Self {
-        let of_phase = |(number, phase): (usize, &'_ Phase)| {
-            let ends = phase.parts.iter().map(|part| (descriptor(part), end_of(part).max(part.last_data_ns)));
-            ends.map(|(of, end_ns)| (of, (end_ns, number))).collect::<Vec<_>>()
-        };
-        Self::of(phases.iter().enumerate().flat_map(of_phase))
+        let parts =
+            phases.iter().enumerate().flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part)));
+        Self::of(parts.map(|(number, part)| (descriptor(part), (end_of(part).max(part.last_data_ns), number))))
     }
 
     fn of(ends: impl IntoIterator<Item = (Descriptor, (u64, usize))>) -> Self {

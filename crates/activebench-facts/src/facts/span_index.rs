@@ -2,7 +2,6 @@
 
 use activebench_model::grouped::Grouped;
 
-
 /// Numbered spans by key. 16 bytes each where they come in order.
 #[derive(Clone, Debug)]
 pub(super) struct KeyedSpans<K> {

@@ -65,8 +65,7 @@ fn readings(story: &Story, phases: Vec<Phase>, with_timelines: bool) -> BTreeMap
     let manifest = &story.manifest;
     let index = Index::new(&folded, &folded.activity.passes, &phases);
     let passes = Cow::Borrowed(&folded.activity.passes[..]);
-    let (mut phases, mut of_run) =
-        resolve_phases(&source, manifest, &index, passes, phases).expect("events in memory");
+    let (mut phases, mut of_run) = resolve_phases(&source, manifest, &index, passes, phases).expect("events in memory");
     profile_phases(&source, manifest, &index, &mut phases, &mut of_run).expect("events in memory");
     if with_timelines {
         let timelines = timelines(&source, manifest, &index, &phases).expect("events in memory");
