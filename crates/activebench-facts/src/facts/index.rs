@@ -67,7 +67,10 @@ impl<'a> Index<'a> {
         // A name may have been that of other files too.
         let related: HashSet<FileId> = names.values().flatten().chain(&own).copied().collect();
         let deletions = deletions(activity, passes, &names, &related);
-        let numbered = || (0_u32..).zip(passes).filter(|(_, pass)| own.contains(&pass.file));
+        // Each pass is looked up once.
+        let numbers = (0_u32..).zip(passes).filter(|(_, pass)| own.contains(&pass.file)).map(|(number, _)| number);
+        let numbers: Vec<u32> = numbers.collect();
+        let numbered = || numbers.iter().map(|number| (*number, &passes[*number as usize]));
         let opened = numbered().filter_map(|(_, pass)| Some((pass.file, pass.open?.start_ns)));
         let changes =
             numbered().flat_map(|(number, pass)| changes(pass).map(move |at_ns| (pass.file, (at_ns, number))));
