@@ -103,12 +103,12 @@ mod tests {
     #[test]
     fn each_key_has_its_values_in_order() {
         let grouped = Grouped::new([('a', 3), ('b', 5), ('a', 1), ('c', 0)], |value| *value);
-        let expected = [('a', &[1, 3][..]), ('b', &[5]), ('c', &[0]), ('d', &[]), ('A', &[])];
+        let expected: [(char, &[i32]); 5] = [('a', &[1, 3]), ('b', &[5]), ('c', &[0]), ('d', &[]), ('A', &[])];
         // In each order of look-ups.
         for (key, expected) in expected.iter().flat_map(|first| expected.iter().flat_map(move |next| [first, next])) {
             assert_eq!(grouped.get(key), *expected, "{key}");
         }
         assert_eq!((grouped.len(), grouped.number(&'b'), grouped.places(1)), (3, Some(1), 2..3));
-        assert_eq!(Grouped::<char, u8>::new([], |value| *value).get(&'a'), []);
+        assert!(Grouped::<char, u8>::new([], |value| *value).get(&'a').is_empty());
     }
 }
