@@ -12,8 +12,9 @@
 //! a device has ([`device`]). The block events are read after the calls: how long written data belongs to a phase
 //! depends on the syncs that cover its calls.
 //!
-//! Memory: about 120 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 60 bytes per pass
-//! of the phases' files ([`index`], which profiles and timelines share), the syncs of the phases' files (56 bytes each), the touched blocks
+//! Memory: about 120 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 120 bytes per pass
+//! of the phases' files ([`index`], which profiles and timelines share; the passes themselves are let go of before the
+//! calls are counted), the syncs of the phases' files (56 bytes each), the touched blocks
 //! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows with the
 //! number of calls.
 //!

@@ -25,8 +25,9 @@ impl<K: Copy + Ord, V> Grouped<K, V> {
         if !keyed.is_sorted_by_key(rank) {
             keyed.sort_by_key(rank);
         }
-        let mut keys: Vec<K> = Vec::new();
-        let mut starts = Vec::new();
+        let distinct = keyed.chunk_by(|(one, _), (other, _)| one == other).count();
+        let mut keys: Vec<K> = Vec::with_capacity(distinct);
+        let mut starts = Vec::with_capacity(distinct + 1);
         for (at, (key, _)) in keyed.iter().enumerate() {
             if keys.last() != Some(key) {
                 keys.push(*key);
@@ -34,8 +35,6 @@ impl<K: Copy + Ord, V> Grouped<K, V> {
             }
         }
         starts.push(place(keyed.len()));
-        keys.shrink_to_fit();
-        starts.shrink_to_fit();
         let mut values: Vec<V> = keyed.into_iter().map(|(_, value)| value).collect();
         values.shrink_to_fit();
         Self { keys, starts, values, last: Cell::default() }

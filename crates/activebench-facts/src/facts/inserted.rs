@@ -141,6 +141,8 @@ struct Ends {
 
 impl Ends {
     fn new(phases: &[Phase]) -> Self {
+        // A single phase has no others.
+        let phases = if phases.len() > 1 { phases } else { &[] };
         let parts =
             phases.iter().enumerate().flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part)));
         Self::of(parts.map(|(number, part)| (descriptor(part), (end_of(part).max(part.last_data_ns), number))))
