@@ -369,7 +369,7 @@ never_inline int add_async(struct task_state *state, struct async_call *call, u6
 	record->op = call->op;
 	record->file_kind = call->file_kind;
 	/* A slow request stands for itself alone, as those that go untimed do: fast ones are sampled. */
-	record->stands_for = call->stands_for > 1 && end_ns - record->start_ns >= FAST_NS ? 1 : call->stands_for;
+	record->stands_for = call->stands_for > 1 && end_ns - record->start_ns >= SURE_NS ? 1 : call->stands_for;
 	state->estimated += !call->stands_for;
 	record_is_filled(state);
 	return 0;

@@ -463,7 +463,7 @@ static always_inline void add_pair(struct task_state *state, struct task_struct 
 	record->op = call->op;
 	record->file_kind = call->file_kind;
 	/* Of the request alone. */
-	record->stands_for = call->stands_for > 1 && now - record->start_ns >= FAST_NS ? 1 : call->stands_for;
+	record->stands_for = call->stands_for > 1 && now - record->start_ns >= SURE_NS ? 1 : call->stands_for;
 	state->read_bytes_at_start = read_bytes;
 	state->user_ns += user + gap;
 	state->kernel_ns += in_calls - gap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the processes of the tree print: all that they write to descriptors 1 and 2, up to a bound for each process. A
+ * What the processes of the tree print: all that they write to descriptors 1 and 2, up to a bound for each process and descriptor. A
  * script may catch the output of a tool and never show it. A tool may also have its data behind these descriptors: only
  * text is taken, and of a regular file only the beginning, in small calls.
  */
@@ -17,8 +17,13 @@ enum {
 
 enum { MOST_OUTPUT = 4 << 20, MOST_OUTPUT_TO_FILE = 512 << 10, MOST_CALL_TO_FILE = 256 << 10 }; /* bytes */
 
-/* Bytes in the ring beyond which nothing is added: what is left out is then known, and samples have room. */
-#define OUTPUT_ROOM (256 << 10)
+/*
+ * Bytes in the ring beyond which nothing is added: what is left out is then known, and samples have room. A descriptor
+ * with much output leaves room to those with little, where the figures are.
+ */
+#define OUTPUT_ROOM (512 << 10)
+#define ROOM_OF_MUCH_OUTPUT (256 << 10)
+#define MUCH_OUTPUT (64 << 10)
 
 /* Bytes that show if it is text. */
 #define LOOKED_AT 16
@@ -40,13 +45,21 @@ struct {
 	MAP_TYPE(value, struct output_message);
 } output_scratch SEC(".maps");
 
-/* Bytes that were taken of a process since its last execution. */
+/*
+ * Bytes that a process wrote to a descriptor since its last execution. Each has a bound of its own: a tool whose data
+ * goes to descriptor 1 prints its figures to 2.
+ */
 struct {
 	MAP_UINT(type, MAP_LRU_HASH);
-	MAP_UINT(max_entries, 4096);
-	MAP_TYPE(key, u32);
+	MAP_UINT(max_entries, 8192);
+	MAP_TYPE(key, u64);
 	MAP_TYPE(value, u64);
 } output_taken SEC(".maps");
+
+static always_inline u64 output_key(u32 tgid, s32 fd)
+{
+	return (u64)tgid << 32 | (u32)fd;
+}
 
 static always_inline void send_output(struct output_message *message, u32 bytes)
 {
@@ -114,11 +127,14 @@ static long take_piece(u32 index, struct output_message **context)
 	return 0;
 }
 
+/* For descriptor 1; two bits further for 2. */
 enum { OUTPUT_ENDED_FILE = 1, OUTPUT_ENDED_OTHER = 2 };
 
 static always_inline u8 output_end(struct task_state *state)
 {
-	return state->file_kind == FILE_REGULAR ? OUTPUT_ENDED_FILE : OUTPUT_ENDED_OTHER;
+	u8 end = state->file_kind == FILE_REGULAR ? OUTPUT_ENDED_FILE : OUTPUT_ENDED_OTHER;
+
+	return state->fd == 1 ? end : end << 2;
 }
 
 static always_inline int writes_output(struct task_state *state, s64 returned)
@@ -137,13 +153,13 @@ never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 zero = 0, tgid = task->tgid;
-	u64 none = 0, most = kind & OUTPUT_TO_FILE ? MOST_OUTPUT_TO_FILE : MOST_OUTPUT;
+	u64 key = output_key(tgid, fd), none = 0, most = kind & OUTPUT_TO_FILE ? MOST_OUTPUT_TO_FILE : MOST_OUTPUT;
 	struct output_message *message = bpf_map_lookup_elem(&output_scratch, &zero);
-	u64 *taken = bpf_map_lookup_elem(&output_taken, &tgid);
+	u64 *taken = bpf_map_lookup_elem(&output_taken, &key);
 
 	if (!taken) {
-		bpf_map_update_elem(&output_taken, &tgid, &none, UPDATE_ANY);
-		taken = bpf_map_lookup_elem(&output_taken, &tgid);
+		bpf_map_update_elem(&output_taken, &key, &none, UPDATE_ANY);
+		taken = bpf_map_lookup_elem(&output_taken, &key);
 	}
 	/* Past the bound: the call that reached it was sent without its bytes. */
 	if (!message || !taken)
@@ -160,7 +176,7 @@ never_inline int take_output(s32 fd, u64 address, u64 written, u32 kind)
 	__sync_fetch_and_add(taken, written);
 	/* What is left out is known to be missing. */
 	if (*taken > most || (kind & OUTPUT_TO_FILE && written > MOST_CALL_TO_FILE) ||
-	    bpf_ringbuf_query(&payload_ring, RING_USED) > OUTPUT_ROOM)
+	    bpf_ringbuf_query(&payload_ring, RING_USED) > (*taken > MUCH_OUTPUT ? ROOM_OF_MUCH_OUTPUT : OUTPUT_ROOM))
 		goto leave;
 	if (!(kind & OUTPUT_VECTORED)) {
 		/* Most output comes in small pieces, which are read once. */
@@ -202,7 +218,11 @@ static always_inline u32 output_kind(struct task_state *state)
 
 static always_inline void forget_output(u32 tgid)
 {
-	bpf_map_delete_elem(&output_taken, &tgid);
+	for (s32 fd = 1; fd <= 2; fd++) {
+		u64 key = output_key(tgid, fd);
+
+		bpf_map_delete_elem(&output_taken, &key);
+	}
 }
 
 #endif

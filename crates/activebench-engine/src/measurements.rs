@@ -68,7 +68,9 @@ pub(crate) fn of_run(
     };
     let is_shown = |(measurement, output): &(Measurement, ToolOutput)| {
         let adapter = adapter_by_name(&measurement.tool);
-        adapter.is_none_or(|adapter| execution::is_shown(adapter, &measurement.command, output, shown))
+        // Where a part of what it printed is not known, its figure may be in that part.
+        measurement.missing_output_bytes > 0
+            || adapter.is_none_or(|adapter| execution::is_shown(adapter, &measurement.command, output, shown))
     };
     let mut measured: Vec<(Measurement, ToolOutput)> = kept.into_iter().map(with_output).filter(is_shown).collect();
     measured.iter_mut().zip(1..).for_each(|((measurement, _), number)| measurement.number = number);

@@ -238,7 +238,8 @@ pub enum Subject {
     Metadata,
     /// The CPU (per-character tests, mapped memory).
     Cpu,
-    /// The output does not say what decides it: the version of the tool.
+    /// Nothing says what it is about: a program that may be no benchmark, or an output without the version of its
+    /// tool. It is judged as one about the storage, and where it is none, it is unverifiable and nobody is accused.
     Unknown,
 }
 
@@ -255,9 +256,9 @@ impl Subject {
         }
     }
 
-    /// Returns `true` when a reader takes the figure for the performance of storage.
+    /// Returns `true` when a reader can take the figure for the performance of storage.
     pub fn is_storage(self) -> bool {
-        matches!(self, Subject::Device | Subject::DurableWrite)
+        matches!(self, Subject::Device | Subject::DurableWrite | Subject::Unknown)
     }
 }
 

@@ -233,7 +233,7 @@ fn about(subject: Subject) -> &'static str {
         Subject::DurableWrite => "durable writes",
         Subject::Metadata => "names and metadata",
         Subject::Cpu => "the CPU",
-        Subject::Unknown => "an unknown subject",
+        Subject::Unknown => "the storage or the cached file system",
     }
 }
 

@@ -1,6 +1,7 @@
 //! First lines of a report for people: verdict, command, the reason in one sentence, and notices to read before the
 //! figures. Raw text; the format escapes it.
 
+use activebench_model::claim::Subject;
 use activebench_model::finding::{Effect, Finding, Outcome, Severity};
 use activebench_model::report::JudgedRun;
 use activebench_model::run::ChildEnd;
@@ -204,21 +205,21 @@ fn why_inconclusive(run: &JudgedRun) -> String {
         (1, _, 1) => "the figure cannot be verified".to_owned(),
         (open, _, all) => format!("{open} of {all} figures cannot be verified"),
     };
-    let reason = run
-        .manifest
-        .incomplete
-        .first()
-        .map(String::as_str)
-        .or_else(|| {
-            let unverifiable = |f: &&Finding| f.outcome == Outcome::Fires && f.effect == Some(Effect::Unverifiable);
-            run.findings.iter().find(unverifiable).map(|finding| finding.message.sentence())
-        })
-        .or_else(|| {
-            let undecided = |f: &&Finding| f.outcome == Outcome::Undecided;
-            run.findings.iter().find(undecided).map(|finding| finding.message.sentence())
-        });
+    // Where nothing says what a figure is about, its own reason says how that is decided.
+    let asks_for_subject = || {
+        let of_claims = run.parsed.claims.iter().zip(&run.judged);
+        let mut open = of_claims.filter(|(_, judged)| judged.verdict() == ClaimVerdict::Unverifiable);
+        open.find(|(claim, _)| claim.subject == Subject::Unknown).map(|(_, judged)| judged.why_no_honest())
+    };
+    let of_findings = || {
+        let unverifiable = |f: &&Finding| f.outcome == Outcome::Fires && f.effect == Some(Effect::Unverifiable);
+        let undecided = |f: &&Finding| f.outcome == Outcome::Undecided;
+        let first = run.findings.iter().find(unverifiable).or_else(|| run.findings.iter().find(undecided));
+        first.map(|finding| finding.message.sentence().to_owned())
+    };
+    let reason = run.manifest.incomplete.first().cloned().or_else(asks_for_subject).or_else(of_findings);
     match reason {
-        Some(reason) if !reason.is_empty() => format!("{claims}. {}", as_sentence(reason).trim_end_matches('.')),
+        Some(reason) if !reason.is_empty() => format!("{claims}. {}", as_sentence(&reason).trim_end_matches('.')),
         _ => claims,
     }
 }

@@ -35,8 +35,9 @@ pub fn read_pasted(adapter: &dyn Adapter, command: &CommandLine, text: &[u8], su
             })
             .collect();
         // What is no prefix of the tool's lines is part of them: without it less is read. Blanks before all lines are
-        // none: with them a name would begin with blanks, or a line that says what figures mean would not be known.
-        let is_better = figures(&read) > figures(&best);
+        // none: with them a name would begin with blanks, or a line that says what figures mean would not be known. So
+        // would the version, without which more is claimed than the text says.
+        let is_better = figures(&read) > figures(&best) || versions(&read) > versions(&best);
         if is_better || (unquoted.is_unindented && figures(&read) > 0) {
             best = read;
         }
@@ -53,6 +54,11 @@ pub fn read_pasted(adapter: &dyn Adapter, command: &CommandLine, text: &[u8], su
 /// Returns the number of claims.
 fn figures(outputs: &[Parsed]) -> usize {
     outputs.iter().map(|output| output.claims.len()).sum()
+}
+
+/// Returns the number of outputs that state their version.
+fn versions(outputs: &[Parsed]) -> usize {
+    outputs.iter().filter(|output| output.version.is_some()).count()
 }
 
 struct Reader<'a> {

@@ -56,11 +56,22 @@ fn terminal_width() -> Option<u16> {
     Some(width.0)
 }
 
+/// What a command prints beside files that the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Nothing: it converts what is stored.
+    Nothing,
+    /// The answer as text: it measured.
+    Answer,
+}
+
 /// Writes the reports of a run that the user asked for; by default one as text to standard output.
-pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output) -> Result<(), Failure> {
+pub(crate) fn render(judged: &JudgedRun, reader: &RunReader, output: &Output, beside: Beside) -> Result<(), Failure> {
     annotate(judged);
     let detail = if output.verbose { Detail::Long } else { Detail::Glance };
-    deliver_in(&output.formats, detail, |request, style, out| formats::write(request, judged, reader, style, out))
+    deliver_in(&output.formats, detail, beside, |request, style, out| {
+        formats::write(request, judged, reader, style, out)
+    })
 }
 
 /// Under GitHub Actions, annotates the workflow and adds the report to the summary of the step. That these cannot be
@@ -84,13 +95,14 @@ pub(crate) fn deliver(
     formats: &[FormatRequest],
     write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
 ) -> Result<(), Failure> {
-    deliver_in(formats, Detail::Long, write)
+    deliver_in(formats, Detail::Long, Beside::Nothing, write)
 }
 
 /// As [`deliver`], with this much detail where no format is named.
 fn deliver_in(
     formats: &[FormatRequest],
     detail: Detail,
+    beside: Beside,
     write: impl Fn(&FormatRequest, Style, &mut dyn Write) -> anyhow::Result<()>,
 ) -> Result<(), Failure> {
     let to_stdout = |request: &FormatRequest, detail: Detail| {
@@ -116,7 +128,8 @@ fn deliver_in(
                 .or_exit(ExitCode::Usage)?,
         }
     }
-    match formats.is_empty() {
+    let to_files_alone = formats.iter().all(|request| request.file.is_some());
+    match formats.is_empty() || beside == Beside::Answer && to_files_alone {
         true => to_stdout(&FormatRequest { format: "text".to_owned(), file: None }, detail),
         false => Ok(()),
     }
@@ -160,8 +173,21 @@ pub(crate) fn destinations_can_be_written(formats: &[FormatRequest]) -> Result<(
 
 /// Writes a document in the requested formats; by default one as text to standard output.
 pub(crate) fn deliver_document<D: Document>(formats: &[FormatRequest], document: &D) -> Result<(), Failure> {
+    deliver_document_beside(formats, document, Beside::Nothing)
+}
+
+/// As [`deliver_document`], with the answer on standard output even if all formats go to files.
+pub(crate) fn deliver_answer<D: Document>(formats: &[FormatRequest], document: &D) -> Result<(), Failure> {
+    deliver_document_beside(formats, document, Beside::Answer)
+}
+
+fn deliver_document_beside<D: Document>(
+    formats: &[FormatRequest],
+    document: &D,
+    beside: Beside,
+) -> Result<(), Failure> {
     document_formats_exist::<D>(formats)?;
-    deliver(formats, |request, style, out| {
+    deliver_in(formats, Detail::Long, beside, |request, style, out| {
         let format = format_by_name(&request.format);
         let text = format.and_then(|format| format.render_document(document, style));
         Ok(out.write_all(text.context("there is no such format")?.as_bytes())?)

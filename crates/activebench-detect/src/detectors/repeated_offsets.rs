@@ -28,7 +28,8 @@
 //! A further rule applies to any pattern: blocks are written repeatedly through the page cache and synced. Both the
 //! distinct blocks and the bytes at the device until durable are less than half of the bytes written. The rest was
 //! overwritten in memory. This fails, and rates claimed for storage are misleading. It only warns where the command
-//! asks for it (loops, a time limit, one record again and again).
+//! asks for it: with loops or a time limit the rates are then unverifiable, because the device did less than half of
+//! what they say; a test of one record again and again is known as one of memory.
 //!
 //! For a program that no adapter knows, both rules only warn: nobody said which blocks it means to visit.
 //!
@@ -246,12 +247,16 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if reached.short_of(&half.at_least_of_files()) == 0.0 {
         return Ok(None);
     }
-    let said =
-        !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some() || phase.pattern == Pattern::SingleBlock;
+    let is_asked_for = !run.has_adapter() || phase.loops > 1 || phase.time_limit_ns.is_some();
+    let weight = match phase.pattern {
+        Pattern::SingleBlock => Weight::Warn(Effect::Misleading),
+        _ if is_asked_for => Weight::WarnWith(Effect::Unverifiable),
+        _ => Weight::Fail(Effect::Misleading),
+    };
     let in_bytes = |value| Quantity { value, ..Quantity::bytes(0) };
     Ok(Some(
         case.fires(Firing {
-            weight: if said { Weight::Warn(Effect::Misleading) } else { Weight::Fail(Effect::Misleading) },
+            weight,
             observed: Some(Quantity::ratio(reached.bytes() / written.bytes())),
             threshold: limit.clone(),
             message: format!(

@@ -7,6 +7,7 @@
 //!    after a loss that is no longer so, and accusing an honest run is the worst error.
 //! 2. Refuted, then misleading. Both were shown from whole evidence, so that a noisy
 //!    neighbour or a short window does not take them back.
+//!    Misleading as a figure of the storage is unverifiable where nothing says that it is one.
 //! 3. Unverifiable for any other reason: such a finding, a pass that was not found or is
 //!    not what the command promises, a deciding detector that is undecided.
 //! 4. Unverifiable if a tracer observed and the figure is taken for what storage did: it sees neither the device nor what
@@ -78,6 +79,7 @@ pub struct Judgement {
 pub fn judge(run: &Run<'_>) -> Judgement {
     let mut own: Vec<Finding> = DETECTORS.iter().flat_map(|detector| detector.judge(run)).collect();
     suppress(&mut own, &run.manifest.choices);
+    soften(&mut own, run);
     let by_claim = FindingsByClaim::new(&own);
     let judged: Vec<JudgedClaim> =
         run.parsed.claims.iter().map(|claim| judge_claim(run, claim, &by_claim.concerning(claim))).collect();
@@ -128,6 +130,7 @@ pub fn judge_measurements(run: &Run<'_>, measurements: &[Run<'_>]) -> Judgement 
     for measurement in measurements {
         let mut own: Vec<Finding> = of_each.iter().flat_map(|detector| detector.judge(measurement)).collect();
         suppress(&mut own, &run.manifest.choices);
+        soften(&mut own, measurement);
         let by_claim = FindingsByClaim::new(&own);
         let judge_one = |claim: &Claim| judge_claim(measurement, claim, &by_claim.concerning(claim));
         let own_judged: Vec<JudgedClaim> = measurement.parsed.claims.iter().map(judge_one).collect();
@@ -214,6 +217,29 @@ pub(crate) fn suppress(findings: &mut [Finding], choices: &Choices) {
     }
 }
 
+/// Makes warnings of findings that contradict figures as ones of the storage, where nothing says that they are.
+fn soften(findings: &mut [Finding], run: &Run<'_>) {
+    let claims = run.parsed.claims.iter();
+    let unknown = claims.filter(|claim| run.subject_of(claim) == Subject::Unknown).map(|claim| claim.id.as_str());
+    let unknown: HashSet<&str> = unknown.collect();
+    if unknown.is_empty() {
+        return;
+    }
+    for finding in findings.iter_mut().filter(|finding| contradicts_storage(finding)) {
+        if !finding.claims.is_empty() && finding.claims.iter().all(|id| unknown.contains(id.as_str())) {
+            finding.severity = finding.severity.min(Some(Severity::Warn));
+            finding.effect = Some(Effect::Unverifiable);
+        }
+    }
+}
+
+/// Returns `true` if a finding makes figures misleading that are taken for what storage did, and no others.
+fn contradicts_storage(finding: &Finding) -> bool {
+    finding.outcome == Outcome::Fires
+        && finding.effect == Some(Effect::Misleading)
+        && declared(finding).is_some_and(|detector| detector.decides == Decides::RatesOfStorage)
+}
+
 /// Returns `true` if a claim cannot be confirmed while the detector of this finding is undecided. Whether a depth was
 /// reached that nobody read is not such a question: the figure is right without it.
 fn decides(finding: &Finding, claim: &Claim, subject: Subject, phase: &Phase) -> bool {
@@ -269,10 +295,31 @@ fn verdict_on(
     if with(Effect::Refuted).next().is_some() {
         return JudgedClaim::refuted(id, observed, of_refuted(run, phase, claim));
     }
-    let misleading: Vec<&Detector> = with(Effect::Misleading).filter_map(|finding| declared(finding)).collect();
+    let subject = run.subject_of(claim);
+    let is_no_figure_of_storage = |finding: &&&Finding| match finding.effect {
+        Some(Effect::Misleading) => contradicts_storage(finding),
+        Some(Effect::Unverifiable) => declared(finding).is_some_and(|detector| detector.correction.is_some()),
+        _ => false,
+    };
+    let softened: Vec<&Detector> = fired
+        .iter()
+        .filter(|finding| subject == Subject::Unknown && is_no_figure_of_storage(finding))
+        .filter_map(|finding| declared(finding))
+        .collect();
+    let misleading: Vec<&Detector> = with(Effect::Misleading)
+        .filter(|finding| subject != Subject::Unknown || !contradicts_storage(finding))
+        .filter_map(|finding| declared(finding))
+        .collect();
     if !misleading.is_empty() {
         let honest = of_misleading(run, phase, claim, &misleading);
         return JudgedClaim::misleading(id, observed, measured_instead(run, phase, &misleading), honest);
+    }
+    if let Some(measured) = measured_instead(run, phase, &softened) {
+        let why = format!(
+            "it measured {measured}, and it is not known if it is meant as a figure about the storage (hint: `--subject \
+             device` or `--subject cached-filesystem`)"
+        );
+        return unverifiable(why);
     }
     if let Some(finding) = with(Effect::Unverifiable).next() {
         return unverifiable(finding.message.to_string());
@@ -283,7 +330,6 @@ fn verdict_on(
     if !phase.is_found() {
         return unverifiable("the pass was not found in the observed calls".to_owned());
     }
-    let subject = run.subject_of(claim);
     let is_open = |finding: &&&Finding| {
         finding.outcome == Outcome::Undecided
             && decides(finding, claim, subject, phase)

@@ -96,6 +96,10 @@ fn findings_decide_the_claims_and_the_run() {
         // The user says what the figure is taken for.
         ("write-default", json!({"manifest": {"choices": {"subject": "device"}}}), (Discrepancy, 1, Misleading)),
         ("read-cached", json!({"manifest": {"choices": {"subject": "device"}}}), (Discrepancy, 1, Misleading)),
+        // Nothing says that the figure is about storage: it is not confirmed, and nobody is accused.
+        ("write-default", json!({"claims": [{"subject": "unknown"}]}), (Inconclusive, 3, Unverifiable)),
+        ("read-cached", json!({"claims": [{"subject": "unknown"}]}), (Inconclusive, 3, Unverifiable)),
+        ("write", json!({"claims": [{"subject": "unknown"}]}), (Verified, 0, Confirmed)),
         ("read-cached", json!({}), (Verified, 0, Confirmed)),
         // No byte moved.
         ("write", json!({"facts": {"write_bytes": 0, "write_calls": 0}}), (Discrepancy, 1, Refuted)),

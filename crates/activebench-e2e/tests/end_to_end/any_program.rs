@@ -6,7 +6,8 @@ use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, obstacle, recheck, verify};
 
-/// Writes 64 MiB and prints the rate; the time ends at `END`.
+/// Writes 64 MiB and prints the rate, as one of the disk unless it is told `plain`; the time of `synced` ends after an
+/// fsync.
 const PYTHON: &str = r#"
 import os, sys, time
 block = os.urandom(1 << 20)
@@ -18,7 +19,8 @@ if sys.argv[2] == "synced":
     os.fsync(fd)
 seconds = time.perf_counter() - start
 os.close(fd)
-print(f"disk write: {64 * 1.048576 / seconds:.2f} MB/s")
+word = "write" if sys.argv[2] == "plain" else "disk write"
+print(f"{word}: {64 * 1.048576 / seconds:.2f} MB/s")
 "#;
 
 /// Writes 32 MiB with `O_DIRECT` and reads half of the blocks twice, in C.
@@ -77,6 +79,19 @@ fn a_program_that_syncs_inside_its_time_is_confirmed_and_one_that_does_not_is_mi
     let cached = python(&volume, "cached", &[]);
     assert_eq!(claims(&cached), ["throughput write: misleading"], "{}", cached.story());
     assert_eq!((cached.verdict(), cached.exit_code()), ("discrepancy", Some(1)), "{}", cached.story());
+    // Nothing says what it is about: it is neither true of the disk nor an accusation.
+    let plain = python(&volume, "plain", &[]);
+    assert_eq!(claims(&plain), ["throughput write: unverifiable"], "{}", plain.story());
+    assert_eq!((plain.verdict(), plain.exit_code()), ("inconclusive", Some(3)), "{}", plain.story());
+    let said = plain.report["claims"][0]["honest_why"].as_str().expect("a reason");
+    assert!(said.contains("page cache") && said.contains("--subject device"), "{said}");
+    let severity = |run: &Verified| {
+        let findings = run.report["findings"].as_array().expect("findings");
+        findings.iter().find(|one| one["code"] == "AB301").expect("AB301")["severity"].clone()
+    };
+    assert_eq!((severity(&plain), severity(&cached)), ("warn".into(), "fail".into()));
+    let of_the_disk = python(&volume, "plain", &["--subject", "device"]);
+    assert_eq!(claims(&of_the_disk), ["throughput write: misleading"], "{}", of_the_disk.story());
     // It says `disk`; as a figure of the file system with its cache it is honest.
     let milder = python(&volume, "cached", &["--subject", "cached-filesystem"]);
     assert_eq!(claims(&milder), ["throughput write: confirmed"], "{}", milder.story());

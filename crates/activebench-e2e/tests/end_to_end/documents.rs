@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use activebench_e2e::{Volume, needs, verify};
+use activebench_e2e::{Volume, binary, needs, verify};
 
 #[test]
 fn the_queries_of_the_json_page_work_on_a_real_report() {
@@ -26,4 +26,24 @@ fn the_queries_of_the_json_page_work_on_a_real_report() {
         // Every question has an answer in this run, which has figures with and without an honest one.
         assert!(!said.trim().is_empty() && said.trim() != "null", "{query}: {said:?}");
     }
+}
+
+#[test]
+fn a_job_of_a_ci_system_has_the_answer_in_its_log_and_the_results_in_a_file() {
+    needs!(beside: "dd", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let (file, out) = (volume.beside("disk.xml"), volume.beside("run"));
+    let mut command = Command::new(binary());
+    command.current_dir(volume.path()).env_remove("GITHUB_ACTIONS").args(["verify", "--format"]);
+    command.arg(format!("junit={}", file.display())).arg("--out").arg(&out);
+    let output = command.args(["--", "dd", "if=/dev/zero", "of=x", "bs=1M", "count=32"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("DISCREPANCY") && said.contains("AB301") && said.lines().count() <= 24, "{said}");
+    assert!(std::fs::read_to_string(&file).expect("the results").contains("<testsuites name=\"activebench\""));
+    // What converts a stored run prints nothing beside the file.
+    let mut again = Command::new(binary());
+    again.args(["report", "--format"]).arg(format!("junit={}", file.display())).arg(&out);
+    let output = again.output().expect("it runs");
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(0), true));
 }

@@ -47,6 +47,25 @@ fn what_a_script_catches_sends_away_or_filters_is_judged() {
 }
 
 #[test]
+fn the_figures_of_a_tool_are_read_whatever_data_it_writes_beside_them() {
+    needs!(beside: "dd", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    // More data than is taken of what a process prints: bytes, and a text.
+    let run = script(
+        &volume,
+        "dd if=/dev/zero of=zeros bs=1M count=32 conv=fdatasync\n\
+         yes activebench | head -c 32M > text; sync; cat text > /dev/null\n\
+         dd if=zeros of=/dev/null bs=1M\n\
+         dd if=text bs=64k | cat >/dev/null\n\
+         dd if=text of=/dev/null bs=64k 2>read.log; cat read.log",
+    );
+    run.assert_nothing_lost();
+    let expected = ["confirmed", "misleading", "misleading", "misleading"];
+    assert_eq!(verdicts(&run, 4), expected, "{}", run.story());
+    assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
+}
+
+#[test]
 fn measurements_at_the_same_time_accuse_nobody() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = Volume::on_loop("ext4", 512, "noatime");

@@ -138,7 +138,7 @@ impl View<'_> {
     /// Adds the latencies of asynchronous requests; none for a pass without such requests.
     fn add_completions(&self, facts: &mut Facts) {
         let of = self.tally.completions_of(self.number);
-        let lost = (of.unknown > 0).then(|| format!("the hand-over of {} requests was not seen", of.unknown));
+        let lost = (of.missing() > 0).then(|| format!("the hand-over of {} requests was not seen", of.missing()));
         let gap = self.gaps.calls.clone().and_lost(lost);
         let completion = of.completion.quantities(&LatencyNames::COMPLETIONS).into_iter().flatten();
         let total = of.total.mean_and_longest().into_iter().flat_map(|(mean, longest)| {

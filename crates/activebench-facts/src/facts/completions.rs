@@ -6,6 +6,11 @@
 //! This shows when the thread submits more than the queue depth leaves room for: the request was collected between that
 //! call and the one before it (fio takes one at a time). The queue depth is what the command requests, or the most that
 //! was in flight before.
+//!
+//! Where calls follow one another fast, the kernel programs read the clock for some of them; the times of the others,
+//! and the submission of a request that such a call made, are estimates, each by itself. A request whose submission is
+//! an estimate belongs to the nearest submitting call, and counts in a distribution only where it took much longer than
+//! the estimate may be off ([`Latencies::record`]).
 
 use std::collections::VecDeque;
 
@@ -13,10 +18,12 @@ use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Mechanism, Phase};
 use foldhash::HashMap;
 
-use super::latency::Latencies;
+use super::latency::{Latencies, SURE_FROM_NS};
 
 /// Submitting calls remembered for each thread: more than any queue depth, because the search goes back that far.
 const REMEMBERED: usize = 1 << 13;
+/// Largest share of requests that may be missing: a tenth of those beyond the 99.9th percentile.
+const MOST_UNPLACED: f64 = 1e-4;
 
 /// Completion latencies of every phase, updated with every call.
 ///
@@ -36,7 +43,10 @@ pub(super) struct OfPhase {
     /// From the submission to the collection.
     pub(super) total: Latencies,
     /// Requests whose submitting call was not seen; they are in neither.
-    pub(super) unknown: u64,
+    unknown: u64,
+    /// The same of requests whose submission is an estimate: it was off because the thread did not run meanwhile.
+    unplaced: u64,
+    requests: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +69,8 @@ struct Posted {
     phase: Option<usize>,
     /// True if the same request counts for a second phase.
     again: bool,
+    /// As in [`Call`].
+    stands_for: u8,
     start_ns: u64,
     end_ns: u64,
 }
@@ -84,8 +96,7 @@ impl Completions {
             Op::IoSubmit | Op::IoUringEnter => {}
             Op::UringRead | Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther => {
                 let thread = self.threads.entry(call.tid).or_default();
-                let (start_ns, end_ns) = (call.start_ns, call.end_ns);
-                return thread.posted.push_back(Posted { phase: None, again: false, start_ns, end_ns });
+                return thread.posted.push_back(Posted::of(call, None));
             }
             _ => return,
         }
@@ -116,11 +127,12 @@ impl Completions {
         let thread = self.threads.entry(call.tid).or_default();
         thread.depth = thread.depth.or(self.depths[phase]);
         match (call.op, thread.posted.back_mut()) {
-            (Op::AioRead | Op::AioWrite, _) => self.phases[phase].add(thread, call.start_ns, call.end_ns),
+            (Op::AioRead | Op::AioWrite, _) => {
+                self.phases[phase].add(thread, call.start_ns, call.end_ns, call.stands_for);
+            }
             (Op::UringRead | Op::UringWrite, Some(posted)) if posted.phase.is_none() => posted.phase = Some(phase),
             (Op::UringRead | Op::UringWrite, _) => {
-                let (start_ns, end_ns) = (call.start_ns, call.end_ns);
-                thread.posted.push_back(Posted { phase: Some(phase), again: true, start_ns, end_ns });
+                thread.posted.push_back(Posted { again: true, ..Posted::of(call, Some(phase)) });
             }
             _ => {}
         }
@@ -140,6 +152,19 @@ impl Completions {
 }
 
 impl Thread {
+    /// Returns the end of the call that submitted a request; `None` if it was not seen.
+    fn handed_over_ns(&self, start_ns: u64, is_estimate: bool) -> Option<u64> {
+        let after = self.calls.partition_point(|(called_ns, _)| *called_ns <= start_ns);
+        let before = after.checked_sub(1).and_then(|number| self.calls.get(number));
+        let around = before.into_iter().chain(self.calls.get(after).filter(|_| is_estimate));
+        let apart = |(called_ns, ended_ns): &(u64, u64)| {
+            start_ns.saturating_sub(*ended_ns).max(called_ns.saturating_sub(start_ns))
+        };
+        let most_ns = if is_estimate { SURE_FROM_NS } else { 0 };
+        let nearest = around.min_by_key(|call| apart(call)).filter(|call| apart(call) <= most_ns);
+        nearest.map(|(_, ended_ns)| *ended_ns)
+    }
+
     /// Collects requests that were posted until a time, in the order of posting, and at most `most`.
     fn collect(&mut self, until_ns: u64, most: u64, at_ns: impl Fn(&Posted) -> u64, phases: &mut [OfPhase]) {
         let mut left = most;
@@ -155,25 +180,39 @@ impl Thread {
             left = left.saturating_sub(u64::from(!posted.again));
             self.in_flight = self.in_flight.saturating_sub(u64::from(!posted.again));
             if let Some(phase) = posted.phase {
-                phases[phase].add(self, posted.start_ns, at_ns(&posted));
+                phases[phase].add(self, posted.start_ns, at_ns(&posted), posted.stands_for);
             }
         }
         later.into_iter().rev().for_each(|posted| self.posted.push_front(posted));
     }
 }
 
+impl Posted {
+    fn of(call: &Call, phase: Option<usize>) -> Self {
+        let &Call { start_ns, end_ns, stands_for, .. } = call;
+        Self { phase, again: false, stands_for, start_ns, end_ns }
+    }
+}
+
 impl OfPhase {
-    fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64) {
-        let after = thread.calls.partition_point(|(called_ns, _)| *called_ns <= start_ns);
-        let handed_over = after.checked_sub(1).and_then(|number| thread.calls.get(number));
-        match handed_over.filter(|(_, ended_ns)| start_ns <= *ended_ns) {
+    fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64, stands_for: u8) {
+        self.requests += 1;
+        let is_estimate = stands_for == 0;
+        match thread.handed_over_ns(start_ns, is_estimate) {
             // A request that was complete before the call returned took no time after it.
-            Some((_, ended_ns)) => {
-                self.completion.record(collected_ns.saturating_sub(*ended_ns), 1);
-                self.total.record(collected_ns.saturating_sub(start_ns), 1);
+            Some(handed_over_ns) => {
+                self.completion.record(collected_ns.saturating_sub(handed_over_ns), stands_for);
+                self.total.record(collected_ns.saturating_sub(start_ns), stands_for);
             }
+            None if is_estimate => self.unplaced += 1,
             None => self.unknown += 1,
         }
+    }
+
+    /// Returns the number of requests whose latencies are missing; 0 where these are too few to move a percentile.
+    pub(super) fn missing(&self) -> u64 {
+        let too_few = self.unplaced as f64 <= MOST_UNPLACED * self.requests as f64;
+        self.unknown + if too_few { 0 } else { self.unplaced }
     }
 }
 
@@ -219,7 +258,7 @@ mod tests {
         let of = completions.of(0);
         let longest = |latencies: &Latencies| latencies.at_most(1.0).map(|longest| longest.value as u64);
         assert_eq!(
-            (longest(&of.completion), longest(&of.total), of.unknown),
+            (longest(&of.completion), longest(&of.total), of.missing()),
             (completion, total, unknown),
             "{calls:?}"
         );
@@ -265,6 +304,24 @@ mod tests {
     }
 
     #[test]
+    fn a_submission_that_is_an_estimate_belongs_to_the_nearest_call() {
+        use Op::{AioRead, IoSubmit};
+        let estimate = |op, start_ns, end_ns| Call { stands_for: 0, ..call(op, start_ns, end_ns) };
+        // Estimates of a call and of the request that it submitted do not agree; the call behind is nearer.
+        let calls = [estimate(IoSubmit, 100, 100), estimate(IoSubmit, 1_000, 1_100), estimate(AioRead, 900, 200_000)];
+        check(&calls, Some(198_900), Some(199_100), 0);
+        let calls = [estimate(IoSubmit, 100, 100), estimate(IoSubmit, 1_000, 1_100), estimate(AioRead, 300, 200_000)];
+        check(&calls, Some(199_900), Some(199_700), 0);
+        // Too far from any.
+        check(&[estimate(IoSubmit, 100, 100), estimate(AioRead, 100 + SURE_FROM_NS + 1, 900_000)], None, None, 1);
+        // Not much longer than an estimate is off: no sample.
+        check(&[estimate(IoSubmit, 100, 100), estimate(AioRead, 90, 5_000)], None, None, 0);
+        // One that was timed stands for others.
+        let timed = Call { stands_for: 31, ..call(AioRead, 100, 5_000) };
+        check(&[call(IoSubmit, 100, 130), timed], Some(4_870), Some(4_900), 0);
+    }
+
+    #[test]
     fn calls_are_forgotten_past_the_deepest_queue() {
         let mut completions = Completions::new(&[Phase::planned("p", "p", Direction::Read)]);
         for number in 0..=REMEMBERED as u64 {
@@ -272,7 +329,7 @@ mod tests {
         }
         completions.request(0, &call(Op::AioRead, 0, 5));
         completions.request(0, &call(Op::AioRead, 100, 150));
-        assert_eq!(completions.of(0).unknown, 1);
+        assert_eq!(completions.of(0).missing(), 1);
         assert_eq!(completions.of(0).completion.at_most(1.0).map(|longest| longest.value), Some(40.0));
     }
 }

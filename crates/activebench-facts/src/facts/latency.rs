@@ -14,7 +14,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 const KEPT: usize = 1 << 11;
 
 /// Estimates from this value on count as measured: the error from the fast calls around them is small in comparison.
-const SURE_FROM_NS: u64 = 64_000;
+pub(super) const SURE_FROM_NS: u64 = 64_000;
 
 /// A distribution of latencies, all of them counted.
 ///

@@ -146,6 +146,8 @@ impl Reader<'_> {
         let file_bytes = table.file_bytes;
         // In 2.00 alone the letters of the units leave no column for a rate of files.
         let is_2 = version.starts_with("2.") || version.is_empty() && table.has_letters;
+        let of_2 = table.files.map(|files| files.saturating_mul(1024).to_string());
+        let of_2 = of_2.as_deref();
         let mut unmeasured: Vec<(&str, SourceLine)> = Vec::new();
         for stated in &table.stated {
             let kind = stated.kind;
@@ -158,6 +160,8 @@ impl Reader<'_> {
                     self.note(&source, "a rate without the letter of its unit: it is not claimed");
                 } else if !kind.is_data() && is_2 {
                     self.note(&source, "2.00's table prints N x 1024 for every rate of files: none is claimed");
+                } else if !kind.is_data() && version.is_empty() && of_2 == Some(stated.cell.rate.as_str()) {
+                    self.note(&source, "N x 1024, which 2.00's table prints for every rate of files: not claimed");
                 } else {
                     self.claim_rate(&place, &stated.cell.rate);
                     self.claim_processor(&place, &stated.cell.processor);

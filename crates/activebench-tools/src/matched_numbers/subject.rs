@@ -1,7 +1,7 @@
 //! The subject of a number that a program without adapter printed.
 //!
 //! A benchmark's figure without further words is taken for the storage. The program may be none, and an honest figure of
-//! a file system with its cache is not to be accused: without a word for the storage, the milder subject is chosen.
+//! a file system with its cache is not to be accused: without a word, the subject is not known.
 
 use activebench_model::claim::Subject;
 use activebench_model::direction::Direction;
@@ -71,8 +71,8 @@ pub(super) fn of(
     }
     // One figure of what was synced and of what may come from the cache: whoever prints it says nothing of either.
     if pass.direction == Direction::Mixed && !pass.is_direct {
-        let why = "it counts reads and writes together (`--subject device` says that it is about the storage)";
-        return (Subject::CachedFilesystem, why.to_owned());
+        let why = "it counts reads and writes together, and nothing says which";
+        return (Subject::Unknown, why.to_owned());
     }
     if let Some(word) = word_of(CACHED) {
         return (Subject::CachedFilesystem, format!("its line says `{word}`"));
@@ -92,6 +92,5 @@ pub(super) fn of(
     if writes && (window.has_sync || pass.is_synchronous) {
         return (Subject::DurableWrite, "all that was written was synced inside the time".to_owned());
     }
-    let why = "nothing says that it is about the storage (`--subject device` or `durable-write` does)";
-    (Subject::CachedFilesystem, why.to_owned())
+    (Subject::Unknown, "nothing says which".to_owned())
 }

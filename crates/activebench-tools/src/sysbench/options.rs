@@ -99,6 +99,8 @@ impl Options {
         let mut words = Vec::new();
         for word in argv.iter().skip(1) {
             match word.strip_prefix("--") {
+                // Its older form, deprecated and still taken.
+                Some(option) if option.starts_with("test=") => words.insert(0, &option["test=".len()..]),
                 Some(option) => {
                     let (name, value) = option.split_once('=').unwrap_or((option, ""));
                     options.take(name, value, word);
@@ -247,7 +249,15 @@ mod tests {
         assert!(given.has_flag("direct") && given.fsync_end && given.fsync_freq == 100 && given.seconds == 0);
         assert_eq!((given.block_bytes, given.total_bytes), (Some(16384), Some(2 << 30)));
         assert!(!options("sysbench fileio --file-fsync-end=off run").fsync_end);
-        for other in ["sysbench cpu run", "sysbench fileio cleanup", "sysbench fileio --file-test-mode=rndrd", ""] {
+        assert_eq!(options("sysbench --test=fileio --file-num=4 prepare").task, Some(Task::Prepare));
+        assert_eq!(options("sysbench run --test=fileio").task, Some(Task::Run));
+        for other in [
+            "sysbench --test=cpu run",
+            "sysbench cpu run",
+            "sysbench fileio cleanup",
+            "sysbench fileio --file-test-mode=rndrd",
+            "",
+        ] {
             assert_eq!(options(other).task, None, "{other}");
         }
         assert_eq!(

@@ -155,12 +155,12 @@ impl Accept {
             Chosen::Open => return Err(no_unit(agreed)),
             Chosen::One(unit) => {
                 let RecordedSuite { judged, interrupted } = record(&request, agreed, unit)?;
-                output::deliver_document(&self.formats, &judged)?;
+                output::deliver_answer(&self.formats, &judged)?;
                 (judged.exit_code, interrupted)
             }
             Chosen::Several(units) => {
                 let (judged, interrupted) = batch::record(&request, agreed, units)?;
-                output::deliver_document(&self.formats, &judged)?;
+                output::deliver_answer(&self.formats, &judged)?;
                 (judged.exit_code, interrupted)
             }
         };

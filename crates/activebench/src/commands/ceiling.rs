@@ -98,7 +98,7 @@ impl Subcommand for MeasureCeiling {
             return Ok(INTERRUPTED);
         };
         let kept = ceiling::keep(&ceiling, out);
-        output::deliver_document(&self.formats, &ceiling)?;
+        output::deliver_answer(&self.formats, &ceiling)?;
         if !self.quiet {
             kept.files.iter().for_each(|file| say!("kept in {}", file.display()));
         }

@@ -108,8 +108,8 @@ impl Subcommand for CheckFolder {
         interruption::end_on_signals(&format!("activebench recheck {}", directory.display())).or_exit(ExitCode::Bug)?;
         let recorded = kept.judged()?;
         point_latest(&self.runs_folder.path, &directory);
-        output::render(&recorded.judged, &recorded.reader, &self.output)?;
-        if self.output.formats.is_empty() {
+        output::render(&recorded.judged, &recorded.reader, &self.output, output::Beside::Answer)?;
+        if self.output.formats.iter().all(|request| request.file.is_some()) {
             output::print(&table(&self.folder, &answer(&recorded.judged)))?;
         }
         Ok(if recorded.interrupted { INTERRUPTED } else { recorded.judged.exit_code })

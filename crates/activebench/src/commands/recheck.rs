@@ -72,7 +72,7 @@ impl Subcommand for Recheck {
         choose(&mut manifest.choices);
         let timelines = formats::timelines_of(&self.output.formats);
         let judged = judge::judge(&run, &reader, manifest, timelines).or_exit(ExitCode::Usage)?;
-        output::render(&judged, &reader, &self.output)?;
+        output::render(&judged, &reader, &self.output, output::Beside::Nothing)?;
         if as_recorded {
             derived_files::renew_figures(&reader, &judged);
         }

@@ -96,7 +96,7 @@ impl Subcommand for Replicate {
             quiet: self.quiet,
         })?;
         let replication = &replicated.replication;
-        output::deliver_document(&self.formats, replication)?;
+        output::deliver_answer(&self.formats, replication)?;
         replicated.written.or_exit(ExitCode::Usage)?;
         if !self.quiet {
             say!("replays, logs and replication.json: {}", replicated.out.display());

@@ -33,7 +33,7 @@ impl Subcommand for Report {
         let reader = RunReader::open(&located.directory).or_exit(ExitCode::Usage)?;
         let timelines = formats::timelines_of(&self.output.formats);
         let judged = judge::judge(&run, &reader, reader.manifest().clone(), timelines).or_exit(ExitCode::Usage)?;
-        output::render(&judged, &reader, &self.output)?;
+        output::render(&judged, &reader, &self.output, output::Beside::Nothing)?;
         Ok(0)
     }
 }

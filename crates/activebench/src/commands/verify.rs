@@ -336,7 +336,7 @@ impl Subcommand for Verify {
                 SeriesToRecord { observing, argv, command, choices, directory: &directory, planned, until, prepared };
             let RecordedSeries { judged, interrupted } = series::record(series, &mut recorder)?;
             point_latest(&self.runs_folder.path, &directory);
-            output::deliver_document(&self.output.formats, &judged)?;
+            output::deliver_answer(&self.output.formats, &judged)?;
             return Ok(if interrupted { INTERRUPTED } else { judged.exit_code });
         }
         let (command, choices, directory) = (&command, &choices, &directory);
@@ -415,7 +415,7 @@ impl Verify {
 
     /// Reports a single run; returns the exit code.
     fn reported(&self, recorded: &Recorded) -> Result<i32, Failure> {
-        output::render(&recorded.judged, &recorded.reader, &self.output)?;
+        output::render(&recorded.judged, &recorded.reader, &self.output, output::Beside::Answer)?;
         Ok(if recorded.interrupted { INTERRUPTED } else { recorded.judged.exit_code })
     }
 
@@ -423,7 +423,7 @@ impl Verify {
     fn corrected(&self, corrected: CorrectedRun) -> Result<i32, Failure> {
         match corrected {
             CorrectedRun::Both { sides, exit_code, interrupted } => {
-                output::deliver_document(&self.output.formats, &*sides)?;
+                output::deliver_answer(&self.output.formats, &*sides)?;
                 Ok(if interrupted { INTERRUPTED } else { exit_code })
             }
             CorrectedRun::Once(recorded, NoSecondRun::NotNeeded(why)) => {

@@ -116,7 +116,7 @@ impl Subcommand for Watch {
         interruption::end_on_signals(&format!("activebench recheck {}", directory.display())).or_exit(ExitCode::Bug)?;
         let recorded = kept.judged()?;
         point_latest(&self.runs_folder.path, &directory);
-        output::render(&recorded.judged, &recorded.reader, &self.output)?;
+        output::render(&recorded.judged, &recorded.reader, &self.output, output::Beside::Answer)?;
         Ok(recorded.judged.exit_code)
     }
 }
