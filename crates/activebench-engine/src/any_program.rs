@@ -29,6 +29,7 @@ pub(crate) fn read(
     let found = matched(output, &stated, observed.passes(), known);
     let phase = |about: &About| observed.phase(about.pass, about.window, about.calls, about.each_task);
     let mut phases: Vec<Phase> = found.phases.iter().map(phase).collect();
+    drop(observed);
     let claimed: HashSet<_> =
         phases.iter().flat_map(|phase| phase.parts.iter().map(|part| (part.file, phase.direction))).collect();
     let mut ids: HashSet<String> = phases.iter().map(|phase| phase.id.clone()).collect();

@@ -67,9 +67,9 @@ pub enum Timelines {
     LeftOut,
 }
 
-/// What remains of the first calls of each step when the phases are found. A judgement needs none of them.
+/// What remains of the passes when the phases are found. A judgement needs none of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum FirstCalls {
+enum Passes {
     Kept,
     LetGo,
 }
@@ -81,7 +81,7 @@ enum FirstCalls {
 pub fn derive(reader: &RunReader, manifest: &mut Manifest, timelines: Timelines) -> anyhow::Result<Derived> {
     let (of_command, of_measurements) = outputs(reader, manifest)?;
     let outputs = Outputs { of_command: &of_command, of_measurements: &of_measurements };
-    computed(|| derive_unguarded(reader, outputs, manifest, timelines, FirstCalls::Kept))
+    computed(|| derive_unguarded(reader, outputs, manifest, timelines, Passes::Kept))
 }
 
 /// Reads what the command and its measurements printed.
@@ -110,7 +110,7 @@ fn derive_unguarded(
     outputs: Outputs<'_>,
     manifest: &mut Manifest,
     timelines: Timelines,
-    first_calls: FirstCalls,
+    passes: Passes,
 ) -> anyhow::Result<Derived> {
     allocator::reuse();
     let mut folded = activebench_facts::fold_activity(source).context("cannot fold the recorded calls")?;
@@ -138,23 +138,28 @@ fn derive_unguarded(
     manifest.incomplete.extend(most_judged::let_go_of_more(&mut parsed, &mut phases, &mut measured));
     parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
-    if first_calls == FirstCalls::LetGo {
+    if passes == Passes::LetGo {
         folded.let_go_of_first_calls();
     }
-    let activity = &folded.activity;
-    let index = activebench_facts::Index::new(activity, &phases);
-    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(source, manifest, &folded, &index, phases)
+    let mut found = std::mem::take(&mut folded.activity.passes);
+    let index = activebench_facts::Index::new(&folded, &found, &phases);
+    let for_facts = match passes {
+        Passes::Kept => Cow::Borrowed(&found[..]),
+        Passes::LetGo => Cow::Owned(std::mem::take(&mut found)),
+    };
+    let (mut phases, mut run_facts) = activebench_facts::resolve_phases(source, manifest, &index, for_facts, phases)
         .context("cannot compute facts from the recorded events")?;
-    let profiles = activebench_facts::profile_phases(source, manifest, activity, &index, &mut phases, &mut run_facts)
+    let profiles = activebench_facts::profile_phases(source, manifest, &index, &mut phases, &mut run_facts)
         .context("cannot compute CPU times from the recorded events")?;
     // No fact is added from here on.
     phases.iter_mut().for_each(|phase| phase.facts.pack());
     let timelines = match timelines {
-        Timelines::Computed => activebench_facts::timelines(source, manifest, &folded, &index, &phases)
+        Timelines::Computed => activebench_facts::timelines(source, manifest, &index, &phases)
             .context("cannot follow the phases over time in the recorded events")?,
         Timelines::LeftOut => Vec::new(),
     };
-    Ok(Derived { activity: folded.activity, parsed, phases, run_facts, profiles, timelines, measured })
+    let activity = Activity { passes: found, ..folded.activity };
+    Ok(Derived { activity, parsed, phases, run_facts, profiles, timelines, measured })
 }
 
 /// Traces the numbers that a script printed itself; none for a command that is the tool.
@@ -326,7 +331,7 @@ pub fn judge_events(
     timelines: Timelines,
 ) -> anyhow::Result<JudgedRun> {
     let thresholds = thresholds::of(&manifest.choices)?;
-    let derived = derive_unguarded(source, outputs, &mut manifest, timelines, FirstCalls::LetGo)?;
+    let derived = derive_unguarded(source, outputs, &mut manifest, timelines, Passes::LetGo)?;
     let Derived { activity, parsed, phases, run_facts, profiles, timelines, measured } = derived;
     // The facts hold what a judgement needs of it.
     drop(activity);

@@ -1,5 +1,6 @@
 //! The cost of a million calls: building the activity, and computing the facts of their phase.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 
 use activebench_facts::{Index, fold_activity, resolve_phases};
@@ -99,8 +100,9 @@ fn a_million_calls(criterion: &mut Criterion) {
     group.bench_function("resolve_phases", |bencher| {
         bencher.iter(|| {
             let phases = vec![phase()];
-            let index = Index::new(&folded.activity, &phases);
-            resolve_phases(black_box(&events), &manifest, &folded, &index, phases)
+            let index = Index::new(&folded, &folded.activity.passes, &phases);
+            let passes = Cow::Borrowed(&folded.activity.passes[..]);
+            resolve_phases(black_box(&events), &manifest, &index, passes, phases)
         });
     });
     group.finish();

@@ -6,6 +6,7 @@
 //! statistics of ten runs would take minutes. The calls are generated while they are read, so that
 //! the memory is that of the analysis.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -133,8 +134,9 @@ fn resolve(reads: u64, set: u64) -> (u64, u64) {
     let source = Reads { reads, set };
     let folded = fold_activity(&source).expect("made in memory");
     let phases = vec![phase(reads)];
-    let index = Index::new(&folded.activity, &phases);
-    let (phases, _) = resolve_phases(&source, &manifest(), &folded, &index, phases).expect("made in memory");
+    let index = Index::new(&folded, &folded.activity.passes, &phases);
+    let passes = Cow::Borrowed(&folded.activity.passes[..]);
+    let (phases, _) = resolve_phases(&source, &manifest(), &index, passes, phases).expect("made in memory");
     let fact = |name| phases[0].facts.complete(name).map(|value| value as u64);
     (fact(FactName::UniqueBlocks).expect("complete"), fact(FactName::MaxBlockHits).expect("complete"))
 }

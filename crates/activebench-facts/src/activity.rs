@@ -8,11 +8,12 @@
 //! place of every call between opens, closes and syncs is exact by time. Only the alternation of two
 //! threads on one descriptor between two structural calls is coarse.
 //!
-//! Memory: about 100 bytes per structural call, 104 bytes per run and 400 bytes per step; data calls need no memory of
-//! their own. Descriptors and threads need none either: there may be a million of each, with one call. A descriptor that alternates between reads and writes would create a step per call:
-//! past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind. A descriptor that alternates
-//! between writes and syncs has a bounded number of steps, too (`dividing_syncs.rs`); further syncs have 24 bytes each.
-//! 64 bytes per write of output and per burst of asynchronous requests.
+//! Memory: about 100 bytes per structural call, 104 bytes per run, 150 bytes per pass, and 110 bytes per step with 48
+//! bytes for each of its first calls; data calls need no memory of their own. Descriptors and threads need none either:
+//! there may be a million of each, with one call. A descriptor that alternates between reads and writes would create a
+//! step per call: past [`slots::MOST_RUNS`] in one slot, calls are added to the last steps of their kind. A descriptor
+//! that alternates between writes and syncs has a bounded number of steps, too (`dividing_syncs.rs`); further syncs have
+//! 24 bytes each. 64 bytes per write of output and per burst of asynchronous requests.
 
 mod bursts;
 mod dividing_syncs;
@@ -68,7 +69,7 @@ impl Folded {
     pub fn let_go_of_first_calls(&mut self) {
         for step in self.activity.passes.iter_mut().flat_map(|pass| &mut pass.steps) {
             if !matches!(step.kind, StepKind::Sync | StepKind::Map) {
-                step.head = Vec::new();
+                step.head = Box::default();
             }
         }
     }

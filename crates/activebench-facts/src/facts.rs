@@ -12,8 +12,9 @@
 //! a device has ([`device`]). The block events are read after the calls: how long written data belongs to a phase
 //! depends on the syncs that cover its calls.
 //!
-//! Memory: about 120 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 60 bytes per pass
-//! of the phases' files ([`index`], which profiles and timelines share), the syncs of the phases' files (56 bytes each), the touched blocks
+//! Memory: about 120 bytes per part, in lists of which no one holds the part itself ([`part_index`]), 120 bytes per pass
+//! of the phases' files ([`index`], which profiles and timelines share; the passes themselves are let go of before the
+//! calls are counted), the syncs of the phases' files (56 bytes each), the touched blocks
 //! ([`BlockHits`]), the shape of each phase ([`shape`]) and the busy spans of the devices. Nothing grows with the
 //! number of calls.
 //!
@@ -32,7 +33,6 @@ mod depth;
 mod device;
 mod device_counters;
 mod device_facts;
-mod grouped;
 mod host_counters;
 mod index;
 mod inserted;
@@ -62,18 +62,20 @@ mod traced;
 mod watched;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
+use activebench_model::activity::Pass;
 use activebench_model::call::{Call, FileId};
 use activebench_model::coverage::{Backend, Coverage};
 use activebench_model::event::RecordClass;
 use activebench_model::fact::Facts;
+use activebench_model::grouped::Grouped;
 use activebench_model::hook::Hook;
 use activebench_model::phase::{Part, Phase};
 use activebench_model::run::Manifest;
 use foldhash::{HashMap, HashSet};
 
-use crate::activity::{Folded, Stub};
+use crate::activity::Stub;
 use activebench_model::source::{EventSource, Unreadable};
 pub use blocks::{BlockHits, HitDistribution};
 use call_family::CallFamily;
@@ -141,31 +143,33 @@ fn families(phases: &[Phase]) -> Vec<Box<dyn CallFamily>> {
 ///
 /// A phase whose parts do not cover any time keeps no window and gets no facts.
 ///
-/// `index` is that of the activity and these phases.
+/// `index` is that of the activity and these phases, `passes` those of the activity; owned ones are let go of before the
+/// calls are counted.
 ///
 /// # Errors
 /// Returns the errors of the source.
 pub fn resolve_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
-    folded: &Folded,
     index: &Index<'_>,
+    passes: Cow<'_, [Pass]>,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), Unreadable> {
     phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
-    let activity = &folded.activity;
     let totals = source.totals()?;
-    let stub = Stub::new(&activity.tasks, &activity.execs);
+    let stub = Stub::new(index.tasks, index.execs);
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);
 
     windows::resolve(source, own, index, &mut phases)?;
     // Before the calls: its tables and those of the calls are not in memory at once.
-    let (inserted, inserted_in_run) = inserted::read(source, index, &phases, &totals)?;
-    let syncs = SyncLog::new(folded, &phases);
+    let (inserted, inserted_in_run) = inserted::read(source, index, &passes, &phases, &totals)?;
+    let own_before = host_counters::own_before(&passes, index.global_syncs, &phases);
+    drop(passes);
+    let syncs = SyncLog::new(index, &phases);
     let limits = limits(index, &phases, &index::parts_by_file(&phases), &syncs);
     let mut parts = PartIndex::new(&phases);
 
-    let mut tally = Tally::new(index, activity, &phases, &syncs, &limits);
+    let mut tally = Tally::new(index, &phases, &syncs, &limits);
     let mut families = families(&phases);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
@@ -192,7 +196,6 @@ pub fn resolve_phases(
     for (number, phase) in phases.iter().enumerate() {
         let touched = tally.take_touched(number);
         let view = call_facts::View {
-            activity,
             index,
             phase,
             number,
@@ -216,7 +219,7 @@ pub fn resolve_phases(
 
     // The largest structure in memory, and not needed for the device.
     drop(tally);
-    let own_files: HashSet<FileId> = activity.files.iter().map(|file| file.id).collect();
+    let own_files: HashSet<FileId> = index.files.iter().map(|file| file.id).collect();
     let planned = phases.iter().zip(&durable);
     let mut plans: Vec<DevicePlan> =
         planned.map(|(phase, durable)| device_facts::plan(manifest, index, phase, durable)).collect();
@@ -236,8 +239,8 @@ pub fn resolve_phases(
     }
     daemons::add(source, manifest, &gaps, &mut phases)?;
     payload::add(source, manifest, &mut parts, &mut phases)?;
-    host_counters::add(manifest, activity, &mut phases);
-    let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, activity, inserted_in_run, seen));
+    host_counters::add(manifest, &own_before, &mut phases);
+    let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, index, inserted_in_run, seen));
     if manifest.coverage.backend == Backend::Ptrace {
         traced::name_sources(&mut phases, &mut of_run);
     }
@@ -251,19 +254,19 @@ pub fn resolve_phases(
 fn limits(
     index: &Index<'_>,
     phases: &[Phase],
-    parts: &HashMap<FileId, Vec<(usize, &Part)>>,
+    parts: &Grouped<FileId, (usize, &Part)>,
     syncs: &SyncLog<'_>,
 ) -> HashMap<(usize, FileId), u64> {
     let mut limits = HashMap::default();
-    for (file, of_file) in parts {
-        let mut by_phase: BTreeMap<usize, Vec<&Part>> = BTreeMap::new();
-        for (phase, part) in of_file {
-            by_phase.entry(*phase).or_default().push(part);
-        }
-        for (phase, own) in by_phase {
-            let limit_ns = syncs.limit(index, phases, of_file, phase, &own, *file);
+    let mut by_phase: Vec<(usize, &Part)> = Vec::new();
+    for (file, of_file) in parts.iter() {
+        by_phase.clear();
+        by_phase.extend(of_file);
+        by_phase.sort_by_key(|(phase, _)| *phase);
+        for own in by_phase.chunk_by(|(one, _), (other, _)| one == other) {
+            let limit_ns = syncs.limit(index, phases, of_file, own, file);
             if limit_ns < u64::MAX {
-                limits.insert((phase, *file), limit_ns);
+                limits.insert((own[0].0, file), limit_ns);
             }
         }
     }

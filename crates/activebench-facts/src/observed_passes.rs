@@ -120,7 +120,9 @@ impl<'a> ObservedPasses<'a> {
             add_runs(pass, &mut found.runs);
         }
         found.runs.shrink_to_fit();
-        found.runs.sort_by_key(|run| run.start_ns);
+        if !found.runs.is_sorted_by_key(|run| run.start_ns) {
+            found.runs.sort_by_key(|run| run.start_ns);
+        }
         let prints = prints(activity);
         let sets = found.sets(&prints);
         let names = names(activity);

@@ -33,7 +33,7 @@ impl Undecoded {
         if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {
             counted.push(("io_uring", self.uring_enter));
         }
-        counted.push(("mmap", data_mappings(activity, phases)));
+        counted.push(("mmap", data_mappings(&activity.passes, phases)));
         counted.retain(|(_, calls)| *calls > 0);
         let counted = counted.into_iter().map(|(path, calls)| BlindPath { path: path.to_owned(), calls });
         counted.chain(coverage.undecoded.iter().cloned()).collect()
@@ -41,11 +41,16 @@ impl Undecoded {
 }
 
 /// Counts the mappings of files that the tree opened for writing or that a phase names.
-pub(crate) fn data_mappings(activity: &Activity, phases: &[Phase]) -> u64 {
+pub(crate) fn data_mappings(passes: &[Pass], phases: &[Phase]) -> u64 {
+    let has_maps = |pass: &&Pass| pass.steps.iter().any(|step| step.kind == StepKind::Map);
+    // Most runs have none, and may have a million files.
+    let mapped: Vec<&Pass> = passes.iter().filter(has_maps).collect();
+    if mapped.is_empty() {
+        return 0;
+    }
     let of_phases = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file);
     let writable = |pass: &&Pass| pass.open_flags & open_bits::WRITABLE != 0;
-    let files: HashSet<FileId> =
-        of_phases.chain(activity.passes.iter().filter(writable).map(|pass| pass.file)).collect();
-    let steps = activity.passes.iter().filter(|pass| files.contains(&pass.file)).flat_map(|pass| &pass.steps);
+    let files: HashSet<FileId> = of_phases.chain(passes.iter().filter(writable).map(|pass| pass.file)).collect();
+    let steps = mapped.into_iter().filter(|pass| files.contains(&pass.file)).flat_map(|pass| &pass.steps);
     steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
 }

@@ -222,7 +222,7 @@ pub enum StepKind {
     Other,
 }
 
-/// A maximal run of calls of one kind on one descriptor.
+/// A maximal run of calls of one kind on one descriptor. There may be a million: the lists have no room to grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Which kind.
@@ -240,9 +240,9 @@ pub struct Step {
     /// Seeks between the calls and after them.
     pub seeks: u64,
     /// Threads that made the calls, ascending.
-    pub tids: Vec<u32>,
+    pub tids: Box<[u32]>,
     /// The first calls of the step, seeks included, at most [`Step::HEAD`].
-    pub head: Vec<CallBrief>,
+    pub head: Box<[CallBrief]>,
     /// Lowest offset touched; -1 when unknown.
     pub min_offset: i64,
     /// Highest offset touched; -1 when unknown.
@@ -252,6 +252,25 @@ pub struct Step {
 impl Step {
     /// Number of first calls that a step keeps verbatim.
     pub const HEAD: usize = 4;
+
+    /// Adds a call to the first calls of the step, unless these are complete.
+    pub fn add_to_head(&mut self, call: impl Into<CallBrief>) {
+        if self.head.len() < Step::HEAD {
+            let mut head = std::mem::take(&mut self.head).into_vec();
+            head.reserve_exact(1);
+            head.push(call.into());
+            self.head = head.into_boxed_slice();
+        }
+    }
+
+    /// Adds a thread to those that made the calls.
+    pub fn add_thread(&mut self, tid: u32) {
+        if let Err(place) = self.tids.binary_search(&tid) {
+            let mut tids = std::mem::take(&mut self.tids).into_vec();
+            tids.insert(place, tid);
+            self.tids = tids.into_boxed_slice();
+        }
+    }
 }
 
 /// A short form of one call.

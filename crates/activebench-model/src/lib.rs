@@ -2,7 +2,8 @@
 //!
 //! This crate has the types that cross crate borders: claims, calls, phases, facts, findings,
 //! verdicts, the report. It does not do I/O, judge or parse: adapters create claims,
-//! `activebench-facts` computes facts, `activebench-detect` judges.
+//! `activebench-facts` computes facts, `activebench-detect` judges. One container is here, too:
+//! [`grouped`], values by key.
 
 pub mod acceptance;
 pub mod acceptance_batch;
@@ -22,6 +23,7 @@ pub mod event;
 pub mod fact;
 pub mod figures;
 pub mod finding;
+pub mod grouped;
 pub mod hardware;
 pub mod history;
 pub mod hook;

@@ -385,17 +385,15 @@ pub(super) fn first(kind: StepKind, call: &PlainCall) -> Step {
         calls: 1,
         bytes: moved(call),
         seeks: 0,
-        tids: vec![call.tid],
-        head: vec![call.into()],
+        tids: Box::new([call.tid]),
+        head: Box::new([call.into()]),
         min_offset,
         max_offset,
     }
 }
 
 fn extend(step: &mut Step, kind: StepKind, call: &PlainCall) {
-    if step.head.len() < Step::HEAD {
-        step.head.push(call.into());
-    }
+    step.add_to_head(call);
     step.last_end_ns = step.last_end_ns.max(call.end_ns);
     if step.kind != kind {
         step.seeks += 1;
@@ -423,14 +421,11 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
         return;
     };
     step.last_end_ns = step.last_end_ns.max(next.last_end_ns);
-    step.head.extend(next.head);
-    step.head.sort_by_key(|brief: &CallBrief| brief.span.start_ns);
-    step.head.truncate(Step::HEAD);
-    for tid in next.tids {
-        if let Err(at) = step.tids.binary_search(&tid) {
-            step.tids.insert(at, tid);
-        }
-    }
+    let mut head: Vec<CallBrief> = step.head.iter().chain(&next.head).copied().collect();
+    head.sort_by_key(|brief| brief.span.start_ns);
+    head.truncate(Step::HEAD);
+    step.head = head.into_boxed_slice();
+    next.tids.iter().for_each(|tid| step.add_thread(*tid));
     if step.kind != next.kind {
         step.seeks += next.calls;
         return;

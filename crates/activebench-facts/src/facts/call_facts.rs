@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use activebench_model::activity::{Activity, Pass, StepKind, Task};
+use activebench_model::activity::Task;
 use activebench_model::call::{FileId, Op};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Direction, Part, Phase, Window};
@@ -31,7 +31,6 @@ const ROUNDING: f64 = 0.01;
 
 /// One phase and everything that was counted for it.
 pub(super) struct View<'a> {
-    pub(super) activity: &'a Activity,
     pub(super) index: &'a Index<'a>,
     pub(super) phase: &'a Phase,
     /// Index of the phase.
@@ -279,16 +278,18 @@ impl View<'_> {
     }
 
     fn mappings(&self) -> u64 {
-        // Two parts can belong to one pass: its mappings count once.
-        let maps = |pass: &&Pass| pass.steps.iter().any(|step| step.kind == StepKind::Map);
-        let mut passes: Vec<&Pass> = Vec::new();
-        for part in &self.phase.parts {
-            passes.extend(self.index.passes_at(part, part.start_ns).filter(maps));
+        if self.index.has_no_mappings() {
+            return 0;
         }
-        passes.sort_unstable_by_key(|pass| std::ptr::from_ref(*pass));
-        passes.dedup_by_key(|pass| std::ptr::from_ref(*pass));
-        let steps = passes.into_iter().flat_map(|pass| &pass.steps);
-        steps.filter(|step| step.kind == StepKind::Map).map(|step| step.calls).sum()
+        // Two parts can belong to one pass: its mappings count once.
+        let mut passes: Vec<usize> = Vec::new();
+        for part in &self.phase.parts {
+            let open = self.index.passes_at(part, part.start_ns);
+            passes.extend(open.filter(|pass| self.index.mappings_of(*pass) > 0));
+        }
+        passes.sort_unstable();
+        passes.dedup();
+        passes.into_iter().map(|pass| self.index.mappings_of(pass)).sum()
     }
 
     /// Returns the time when the bytes of each file that the phase wrote were durable. Files without
@@ -360,7 +361,7 @@ impl View<'_> {
 
     fn parent_window(&self) -> Fact {
         let missing = |why: String| Fact::missing(why, Scope::Tree, TASKS_HOOK);
-        let root = self.activity.tasks.first().map(|task| task.tgid);
+        let root = self.index.tasks.first().map(|task| task.tgid);
         let mut workers: Vec<&Task> = Vec::new();
         for part in &self.phase.parts {
             let lived = |task: &&Task| {

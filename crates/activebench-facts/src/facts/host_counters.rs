@@ -3,7 +3,7 @@
 //! These are read only at some moments, and a window begins and ends between readings. Where this makes a figure
 //! uncertain, the figure is partial, or defined as an upper bound.
 
-use activebench_model::activity::{Activity, CallSpan, StepKind};
+use activebench_model::activity::{CallSpan, Pass, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::host::{Host, Target, Tier};
@@ -62,17 +62,88 @@ fn growth(series: &Series, window: Window) -> Result<Growth, Gap> {
     Ok(Growth { inside, around: last - first, likely: end - start })
 }
 
+/// What the tree itself had left in the page cache when a phase began.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OwnBefore {
+    /// Upper bound of the bytes that were written and not synced.
+    unsynced_bytes: u64,
+    /// True if a file was mapped for writing.
+    mapped: bool,
+}
+
+/// Returns what the tree itself had left in the page cache when each phase began. The windows must be resolved.
+///
+/// Memory: 40 bytes per phase, and the syncs of each file. There may be a million writes.
+pub(super) fn own_before(passes: &[Pass], global_syncs: &[CallSpan], phases: &[Phase]) -> Vec<OwnBefore> {
+    let mut starts: Vec<u64> = phases.iter().filter_map(|phase| Some(phase.window?.start_ns)).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
+    // When the first file was mapped for writing: no call shows the bytes written through a mapping.
+    let mut mapped_ns = None;
+    for pass in passes {
+        let writable = pass.open_flags & open_bits::WRITABLE != 0;
+        for step in &pass.steps {
+            match step.kind {
+                StepKind::Sync => {
+                    // A sync of a range or of a mapping may not include all data.
+                    let whole = |span: &CallSpan| !matches!(span.op, Op::SyncFileRange | Op::Msync);
+                    let spans = step.head.iter().map(|brief| brief.span).filter(whole);
+                    syncs.entry(pass.file).or_default().extend(spans);
+                }
+                StepKind::Map if writable => {
+                    mapped_ns = Some(mapped_ns.map_or(step.start_ns, |first: u64| first.min(step.start_ns)));
+                }
+                _ => {}
+            }
+        }
+    }
+    let of_file: HashMap<FileId, FirstEnds> =
+        syncs.into_iter().map(|(file, spans)| (file, FirstEnds::of(spans.into_iter()))).collect();
+    let of_all = FirstEnds::of(global_syncs.iter().copied());
+    // Of each start the bytes that were written through the page cache since the start before it, and those that a sync
+    // made durable since then.
+    let (mut written, mut synced) = (vec![0_u128; starts.len() + 1], vec![0_u128; starts.len() + 1]);
+    let through = |pass: &Pass| pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
+    for pass in passes.iter().filter(|pass| !through(pass)) {
+        for step in pass.steps.iter().filter(|step| step.kind == StepKind::Write) {
+            let bytes = u128::from(step.bytes);
+            written[starts.partition_point(|start_ns| *start_ns <= step.start_ns)] += bytes;
+            let own = of_file.get(&pass.file).and_then(|syncs| syncs.from(step.end_ns));
+            if let Some(synced_ns) = own.into_iter().chain(of_all.from(step.end_ns)).min() {
+                // Bytes count from just after their first call.
+                let from_ns = synced_ns.max(step.start_ns.saturating_add(1));
+                synced[starts.partition_point(|start_ns| *start_ns < from_ns)] += bytes;
+            }
+        }
+    }
+    let unsynced: Vec<u64> = written
+        .iter()
+        .zip(&synced)
+        .scan(0, |sum: &mut u128, (written, synced)| {
+            *sum = *sum + written - synced;
+            Some(u64::try_from(*sum).unwrap_or(u64::MAX))
+        })
+        .collect();
+    let before = |phase: &Phase| {
+        let start_ns = phase.window?.start_ns;
+        let place = starts.binary_search(&start_ns).ok()?;
+        let mapped = mapped_ns.is_some_and(|mapped_ns| mapped_ns < start_ns);
+        Some(OwnBefore { unsynced_bytes: unsynced[place], mapped })
+    };
+    phases.iter().map(|phase| before(phase).unwrap_or_default()).collect()
+}
+
 /// Adds the facts from the host's readings to the phases that have a window.
-pub(super) fn add(manifest: &Manifest, activity: &Activity, phases: &mut [Phase]) {
+pub(super) fn add(manifest: &Manifest, own: &[OwnBefore], phases: &mut [Phase]) {
     let host = &manifest.host;
     let nothing = Readings::default();
     let readings = host.readings.as_ref().unwrap_or(&nothing);
-    let own = OwnWrites::of(activity);
-    for phase in phases {
+    for (phase, own) in phases.iter_mut().zip(own) {
         let Some(window) = phase.window else { continue };
         let target = phase.parts.first().and_then(|part| host.target_of(part.file));
         let of_phase = OfPhase { host, readings, window, target };
-        of_phase.add_memory(&own, &mut phase.facts);
+        of_phase.add_memory(*own, &mut phase.facts);
         of_phase.add_processors(&mut phase.facts);
         of_phase.add_clocks(&mut phase.facts);
         of_phase.add_network(&mut phase.facts);
@@ -100,7 +171,7 @@ impl OfPhase<'_> {
         self.readings.find(what, of).map_err(not_read)
     }
 
-    fn add_memory(&self, own: &OwnWrites, facts: &mut Facts) {
+    fn add_memory(&self, own: OwnBefore, facts: &mut Facts) {
         facts.insert(FactName::ForeignDirtyAtStart, self.foreign_dirty(own));
         let swapped = match self.growth(Watched::SwappedPages, "") {
             Ok((growth, source)) => {
@@ -123,7 +194,7 @@ impl OfPhase<'_> {
 
     /// Returns an upper bound of the data that was dirty when the run began and still is when the window begins. It
     /// cannot be distinguished from data that the tree itself wrote before.
-    fn foreign_dirty(&self, own: &OwnWrites) -> Fact {
+    fn foreign_dirty(&self, own: OwnBefore) -> Fact {
         let series = match self.series(Watched::DirtyBytes, "") {
             Ok(series) => series,
             Err((why, _)) => return Fact::missing(why, Scope::Host, "/proc/meminfo"),
@@ -133,8 +204,7 @@ impl OfPhase<'_> {
             return Fact::missing("it was not read before the pass", Scope::Host, &series.source);
         };
         let fact = |bytes| Fact::complete(Quantity::bytes(bytes), Scope::Host, &series.source);
-        let start_ns = self.window.start_ns;
-        match (own.unsynced_before(start_ns), own.mapped_before(start_ns)) {
+        match (own.unsynced_bytes, own.mapped) {
             (0, false) => fact(least),
             // Small writes of its own do not hide a value many times larger: at least the difference belongs to others.
             (own, false) if own <= least / 16 => fact(least - own),
@@ -241,17 +311,6 @@ impl OfPhase<'_> {
     }
 }
 
-/// The data that the tree itself left in the page cache, for all phases at once.
-#[derive(Default)]
-struct OwnWrites {
-    /// Bytes written through the page cache up to and including each entry, by the time of its first call, ascending.
-    written: Vec<(u64, u128)>,
-    /// The same for the bytes that a later sync made durable, by the end of that sync.
-    synced: Vec<(u64, u128)>,
-    /// Time when the first file was mapped for writing: no call shows the bytes written through a mapping.
-    mapped_ns: Option<u64>,
-}
-
 /// Syncs that succeeded, by start, each with the first end of it and all later ones.
 struct FirstEnds(Vec<(u64, u64)>);
 
@@ -271,65 +330,6 @@ impl FirstEnds {
     /// Returns the first end of a sync that starts at a time or later.
     fn from(&self, since_ns: u64) -> Option<u64> {
         self.0.get(self.0.partition_point(|(start_ns, _)| *start_ns < since_ns)).map(|(_, end_ns)| *end_ns)
-    }
-}
-
-impl OwnWrites {
-    fn of(activity: &Activity) -> Self {
-        let mut own = Self::default();
-        let mut writes: Vec<(FileId, u64, u64, u64)> = Vec::new();
-        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
-        for pass in &activity.passes {
-            let writable = pass.open_flags & open_bits::WRITABLE != 0;
-            let through = pass.open_flags & (open_bits::DIRECT | open_bits::SYNC | open_bits::DSYNC) != 0;
-            for step in &pass.steps {
-                match step.kind {
-                    StepKind::Write if !through => writes.push((pass.file, step.start_ns, step.end_ns, step.bytes)),
-                    StepKind::Sync => {
-                        // A sync of a range or of a mapping may not include all data.
-                        let whole = |span: &CallSpan| !matches!(span.op, Op::SyncFileRange | Op::Msync);
-                        let spans = step.head.iter().map(|brief| brief.span).filter(whole);
-                        syncs.entry(pass.file).or_default().extend(spans);
-                    }
-                    StepKind::Map if writable => {
-                        own.mapped_ns = Some(own.mapped_ns.map_or(step.start_ns, |first| first.min(step.start_ns)));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        let of_file: HashMap<FileId, FirstEnds> =
-            syncs.into_iter().map(|(file, spans)| (file, FirstEnds::of(spans.into_iter()))).collect();
-        let of_all = FirstEnds::of(activity.global_syncs.iter().copied());
-        for (file, start_ns, end_ns, bytes) in writes {
-            own.written.push((start_ns, u128::from(bytes)));
-            let synced = of_file.get(&file).and_then(|syncs| syncs.from(end_ns)).into_iter().chain(of_all.from(end_ns));
-            if let Some(synced_ns) = synced.min() {
-                // Bytes count from just after their first call.
-                own.synced.push((synced_ns.max(start_ns.saturating_add(1)), u128::from(bytes)));
-            }
-        }
-        for times in [&mut own.written, &mut own.synced] {
-            times.sort_unstable();
-            let mut sum = 0;
-            for (_, bytes) in times {
-                sum += *bytes;
-                *bytes = sum;
-            }
-        }
-        own
-    }
-
-    /// Returns an upper bound of the bytes that were written before a time and not synced until then.
-    fn unsynced_before(&self, before_ns: u64) -> u64 {
-        let until = |sums: &[(u64, u128)], count: usize| count.checked_sub(1).map_or(0, |last| sums[last].1);
-        let written = until(&self.written, self.written.partition_point(|(start_ns, _)| *start_ns < before_ns));
-        let synced = until(&self.synced, self.synced.partition_point(|(end_ns, _)| *end_ns <= before_ns));
-        u64::try_from(written - synced).unwrap_or(u64::MAX)
-    }
-
-    fn mapped_before(&self, before_ns: u64) -> bool {
-        self.mapped_ns.is_some_and(|mapped_ns| mapped_ns < before_ns)
     }
 }
 
@@ -377,7 +377,65 @@ fn frequency_drop(series: &Series, window: Window) -> Fact {
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::activity::{CallBrief, Step};
+    use activebench_model::call::FileKind;
+    use activebench_model::phase::Direction;
+
     use super::*;
+
+    fn span(op: Op, start_ns: u64, end_ns: u64) -> CallSpan {
+        CallSpan { start_ns, end_ns, tid: 1, op, returned: 0 }
+    }
+
+    fn step(kind: StepKind, start_ns: u64, end_ns: u64, bytes: u64) -> Step {
+        let mut step = Step {
+            kind,
+            start_ns,
+            end_ns,
+            last_end_ns: end_ns,
+            calls: 1,
+            bytes,
+            seeks: 0,
+            tids: Box::new([1]),
+            head: Box::default(),
+            min_offset: 0,
+            max_offset: 0,
+        };
+        if kind == StepKind::Sync {
+            step.add_to_head(CallBrief { span: span(Op::Fsync, start_ns, end_ns), offset: -1, requested: 0 });
+        }
+        step
+    }
+
+    fn pass(ino: u64, open_flags: u32, steps: Vec<Step>) -> Pass {
+        let file = FileId { s_dev: 1, ino };
+        let kind = FileKind::Regular;
+        Pass { tgid: 1, fd: 3, file, kind, open_flags, name: None, open: None, close: None, steps }
+    }
+
+    #[test]
+    fn what_the_tree_had_written_and_not_synced_is_known_for_each_start() {
+        use StepKind::{Map, Sync, Write};
+        let steps = vec![step(Write, 10, 20, 100), step(Sync, 30, 40, 0), step(Write, 50, 60, 7)];
+        let passes = [
+            pass(1, open_bits::WRITABLE, steps),
+            pass(2, open_bits::WRITABLE, vec![step(Write, 25, 26, 1000), step(Map, 85, 86, 0)]),
+            // Not in the page cache.
+            pass(3, open_bits::WRITABLE | open_bits::DIRECT, vec![step(Write, 5, 6, 1 << 20)]),
+        ];
+        let starts = [90, 10, 11, 26, 39, 40, 51, 70, 80, 0];
+        let phase = |start_ns| {
+            let window = Some(window(start_ns, 100));
+            Phase { window, ..Phase::planned("p", "p", Direction::Write) }
+        };
+        let mut phases: Vec<Phase> = starts.into_iter().map(phase).collect();
+        phases.push(Phase::planned("none", "none", Direction::Write));
+        let found = own_before(&passes, &[span(Op::Sync, 65, 80)], &phases);
+        let found: Vec<(u64, bool)> = found.iter().map(|own| (own.unsynced_bytes, own.mapped)).collect();
+        let bytes = [0, 0, 100, 1100, 1100, 1000, 1007, 1007, 0, 0];
+        let expected = bytes.into_iter().zip(starts).map(|(bytes, start_ns)| (bytes, start_ns == 90));
+        assert_eq!(found, expected.chain([(0, false)]).collect::<Vec<_>>());
+    }
 
     fn series(readings: &[(u64, u64)]) -> Series {
         let source = "/proc/x".to_owned();

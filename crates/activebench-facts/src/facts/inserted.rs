@@ -1,12 +1,12 @@
 //! Reads the page-cache events: the insertions of each phase.
 
-use activebench_model::activity::StepKind;
+use activebench_model::activity::{Pass, StepKind};
 use activebench_model::call::FileId;
+use activebench_model::grouped::Grouped;
 use activebench_model::log::Totals;
 use activebench_model::phase::{Part, Phase};
 use foldhash::{HashMap, HashSet};
 
-use super::grouped::Grouped;
 use super::index::Index;
 use super::span_index::KeyedSpans;
 use super::windows::end_of;
@@ -31,6 +31,7 @@ pub(super) struct Inserted {
 pub(super) fn read(
     source: &dyn EventSource,
     index: &Index<'_>,
+    passes: &[Pass],
     phases: &[Phase],
     totals: &Totals,
 ) -> Result<(Vec<Inserted>, u64), Unreadable> {
@@ -40,7 +41,7 @@ pub(super) fn read(
         let Some(window) = phase.window else { continue };
         let mut begins: HashMap<FileId, u64> = HashMap::default();
         for part in &phase.parts {
-            let from_ns = pass_begin(index, &ends, number, part).min(window.start_ns);
+            let from_ns = pass_begin(index, passes, &ends, number, part).min(window.start_ns);
             let begin = begins.entry(part.file).or_insert(from_ns);
             *begin = from_ns.min(*begin);
         }
@@ -110,8 +111,8 @@ impl<'a> SharedProcesses<'a> {
 /// Returns the time from which insertions belong to a part's pass: its open, or the end of its earlier
 /// data calls. An earlier write on the same descriptor filled the cache too, but not for
 /// this part's reads.
-fn pass_begin(index: &Index<'_>, ends: &Ends, own: usize, part: &Part) -> u64 {
-    let open_then = index.passes_at(part, part.start_ns);
+fn pass_begin(index: &Index<'_>, passes: &[Pass], ends: &Ends, own: usize, part: &Part) -> u64 {
+    let open_then = index.passes_at(part, part.start_ns).map(|pass| &passes[pass]);
     let Some(pass) = open_then.max_by_key(|pass| pass.open.map(|open| open.start_ns)) else {
         return part.start_ns;
     };
@@ -140,11 +141,11 @@ struct Ends {
 
 impl Ends {
     fn new(phases: &[Phase]) -> Self {
-        let of_phase = |(number, phase): (usize, &'_ Phase)| {
-            let ends = phase.parts.iter().map(|part| (descriptor(part), end_of(part).max(part.last_data_ns)));
-            ends.map(|(of, end_ns)| (of, (end_ns, number))).collect::<Vec<_>>()
-        };
-        Self::of(phases.iter().enumerate().flat_map(of_phase))
+        // A single phase has no others.
+        let phases = if phases.len() > 1 { phases } else { &[] };
+        let parts =
+            phases.iter().enumerate().flat_map(|(number, phase)| phase.parts.iter().map(move |part| (number, part)));
+        Self::of(parts.map(|(number, part)| (descriptor(part), (end_of(part).max(part.last_data_ns), number))))
     }
 
     fn of(ends: impl IntoIterator<Item = (Descriptor, (u64, usize))>) -> Self {

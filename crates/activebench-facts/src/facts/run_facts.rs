@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::Activity;
 use activebench_model::call::{Call, FileId, FileKind, open_bits};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::log::CallTotals;
@@ -14,10 +13,10 @@ use foldhash::{HashMap, HashSet};
 use super::Gaps;
 use super::device::{Below, DevicePlan, DeviceSeen, DevicesOfFiles, FilePlan};
 use super::device_facts;
+use super::index::Index;
 use super::record_losses::CACHE_HOOK;
 use super::record_losses::CALLS_HOOK;
 use crate::evidence::LEAST_READ_BYTES;
-use crate::undecoded_io::data_mappings;
 
 /// Source of the CPU time of the tree.
 const CPU_HOOK: &str = "tp_btf/sched_process_exit, tp_btf/sched_switch";
@@ -156,11 +155,11 @@ impl WholeRun {
         }
     }
 
-    pub(super) fn facts(&self, manifest: &Manifest, activity: &Activity, cached_bytes: u64, seen: DeviceSeen) -> Facts {
+    pub(super) fn facts(&self, manifest: &Manifest, index: &Index<'_>, cached_bytes: u64, seen: DeviceSeen) -> Facts {
         // Sums continue after the cut of the log.
         let (gaps, log_gaps) = (Gaps::of(manifest), Gaps::of_log(manifest, u64::MAX));
         let mut facts = Facts::default();
-        let mappings = Quantity::count(data_mappings(activity, &[]));
+        let mappings = Quantity::count(index.data_mappings);
         facts.insert(FactName::Mappings, log_gaps.calls.fact(mappings, Scope::Tree, CALLS_HOOK));
         let mut add = |name, quantity| facts.insert(name, gaps.calls.fact(quantity, Scope::Tree, CALLS_HOOK));
         add(FactName::ReadBytes, Quantity::bytes(self.read_bytes));
@@ -181,8 +180,8 @@ impl WholeRun {
         }
         // Every task's times are reported at its end.
         let (user_ns, kernel_ns) =
-            activity.tasks.iter().fold((0, 0), |(user, kernel), task| (user + task.user_ns, kernel + task.kernel_ns));
-        let outlived = activity.tasks.iter().filter(|task| task.end_ns.is_none()).count();
+            index.tasks.iter().fold((0, 0), |(user, kernel), task| (user + task.user_ns, kernel + task.kernel_ns));
+        let outlived = index.tasks.iter().filter(|task| task.end_ns.is_none()).count();
         let lost = (outlived > 0).then(|| format!("{outlived} of the tree's tasks outlived the observation"));
         let gap = gaps.cpu.clone().and(&gaps.tasks).and_lost(lost);
         for (name, ns) in [(FactName::UserCpu, user_ns), (FactName::KernelCpu, kernel_ns)] {

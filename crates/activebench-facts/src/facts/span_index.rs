@@ -1,6 +1,6 @@
 //! Finds the spans that overlap a time among thousands of spans.
 
-use super::grouped::Grouped;
+use activebench_model::grouped::Grouped;
 
 /// Numbered spans by key. 16 bytes each where they come in order.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::index::Index;
 use super::windows::end_of;
-use crate::activity::{BriefSync, Folded};
+use crate::activity::BriefSync;
 use crate::address_map::AddressMap;
 
 /// A sync that concerns a file.
@@ -52,7 +52,7 @@ pub(super) struct SyncLog<'a> {
 
 /// A mapping of one of the files.
 #[derive(Clone, Copy)]
-struct Map {
+pub(super) struct Map {
     tgid: u32,
     file: FileId,
     address: u64,
@@ -88,18 +88,17 @@ impl Mapped {
 
 impl<'a> SyncLog<'a> {
     /// Returns the syncs and truncations of the phases' files, sorted by time.
-    pub(super) fn new(folded: &'a Folded, phases: &[Phase]) -> Self {
+    pub(super) fn new(index: &Index<'a>, phases: &[Phase]) -> Self {
         let files: HashSet<FileId> = phases.iter().flat_map(|phase| &phase.parts).map(|part| part.file).collect();
-        let passes = folded.activity.passes.iter().filter(|pass| files.contains(&pass.file));
-        let mut mapped = Mapped::new(passes.flat_map(maps_of));
+        let mut mapped = Mapped::new(index.maps.iter().copied());
         let mut log = Self {
             files,
             of_file: HashMap::default(),
-            brief: &folded.brief_syncs,
+            brief: index.brief_syncs,
             global: Vec::new(),
             truncations: HashMap::default(),
         };
-        folded.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
+        index.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
         log.close();
         log
     }
@@ -206,22 +205,21 @@ impl<'a> SyncLog<'a> {
         index: &Index<'_>,
         phases: &[Phase],
         parts: &[(usize, &Part)],
-        phase: usize,
-        own: &[&Part],
+        own: &[(usize, &Part)],
         file: FileId,
     ) -> u64 {
-        let own = || own.iter().copied();
+        let Some((phase, _)) = own.first() else { return u64::MAX };
+        let own = || own.iter().map(|(_, part)| *part);
         let Some(end_ns) = own().map(end_of).max() else { return u64::MAX };
-        let mut own_passes: Vec<*const Pass> =
-            own().flat_map(|part| index.passes_at(part, part.start_ns)).map(std::ptr::from_ref).collect();
+        let mut own_passes: Vec<usize> = own().flat_map(|part| index.passes_at(part, part.start_ns)).collect();
         own_passes.sort_unstable();
-        let is_other = |pass: &&Pass| own_passes.binary_search(&std::ptr::from_ref(*pass)).is_err();
+        let is_other = |pass: &usize| own_passes.binary_search(pass).is_err();
         let changed_ns = index.changes_from(file, end_ns).find(|(_, pass)| is_other(pass)).map(|(at_ns, _)| at_ns);
         // Two phases of a tool can share one open file.
         let writing = |of_phase: usize| matches!(phases[of_phase].direction, Direction::Write | Direction::Mixed);
         // `parts` are in the order of their starts.
         let later = &parts[parts.partition_point(|(_, part)| part.start_ns < end_ns)..];
-        let later = later.iter().find(|(of_phase, _)| *of_phase != phase && writing(*of_phase));
+        let later = later.iter().find(|(of_phase, _)| of_phase != phase && writing(*of_phase));
         let highest = own().map(|part| index.written_range(part).1).max().unwrap_or(0);
         let truncations = self.truncations.get(&file).map_or(&[][..], Vec::as_slice);
         let truncations = &truncations[truncations.partition_point(|(at_ns, _)| *at_ns < end_ns)..];
@@ -246,7 +244,7 @@ fn covers(sync: &Sync, until_ns: u64, (from, to): (u64, u64)) -> bool {
 }
 
 /// Returns the mappings that a pass keeps verbatim.
-fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
+pub(super) fn maps_of(pass: &Pass) -> impl Iterator<Item = Map> {
     let steps = pass.steps.iter().filter(|step| step.kind == StepKind::Map);
     steps.flat_map(|step: &Step| &step.head).filter(|brief| brief.span.returned > 0).map(|brief| Map {
         tgid: pass.tgid,

@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use activebench_model::activity::{Activity, Pass, StepKind};
 use activebench_model::call::{Call, FileId, Op, open_bits};
 use activebench_model::phase::{Direction, Part, Phase};
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
 use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::completions::{Completions, OfPhase};
@@ -81,9 +80,6 @@ struct Touched {
     /// Highest end of any access to the file: for reads, the end of the file.
     file_end: u64,
 }
-
-/// Ends that files had before they grew, or before their inode belonged to another file.
-type EarlierEnds = HashSet<(FileId, u64)>;
 
 /// The blocks that one phase touched in all its files.
 #[derive(Debug, Default)]
@@ -158,6 +154,7 @@ pub(super) struct PhaseCpu {
 
 /// The counters of every phase, updated with every call.
 pub(super) struct Tally<'a> {
+    index: &'a Index<'a>,
     phases: &'a [Phase],
     /// By the numbers of [`PartIndex`].
     planned: Vec<PlannedPart>,
@@ -180,19 +177,16 @@ pub(super) struct Tally<'a> {
     /// Total time in `io_submit`, by phase.
     io_submit_ns: Vec<Option<u64>>,
     completions: Completions,
-    earlier_ends: EarlierEnds,
 }
 
 impl<'a> Tally<'a> {
     /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts.
     pub(super) fn new(
-        index: &Index<'_>,
-        activity: &Activity,
+        index: &'a Index<'a>,
         phases: &'a [Phase],
         syncs: &SyncLog<'_>,
         limits: &HashMap<(usize, FileId), u64>,
     ) -> Self {
-        let file_ends = file_ends(activity);
         let mut planned = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
         let mut tasks = Vec::new();
         let mut tasks_of = Vec::with_capacity(phases.len());
@@ -207,7 +201,7 @@ impl<'a> Tally<'a> {
             let (task_of, of_phase) = tasks_of_parts(&phase.parts);
             for (part, task) in phase.parts.iter().zip(task_of) {
                 let touched = *files.entry(part.file).or_insert_with(|| {
-                    let file_end = file_ends.get(&part.file).copied().unwrap_or(0);
+                    let file_end = index.file_end(part.file);
                     touched.push(Touched { file_end, ..Touched::default() });
                     touched.len() - 1
                 });
@@ -234,6 +228,7 @@ impl<'a> Tally<'a> {
             cpu[span.phase()].threads_ns += span.end_ns - span.start_ns;
         }
         Self {
+            index,
             phases,
             planned,
             parts_of,
@@ -250,7 +245,6 @@ impl<'a> Tally<'a> {
             submissions: vec![Latencies::default(); phases.len()],
             io_submit_ns: vec![None; phases.len()],
             completions: Completions::new(phases),
-            earlier_ends: earlier_ends(activity, &file_ends),
         }
     }
 
@@ -275,7 +269,7 @@ impl<'a> Tally<'a> {
             let (timed, of_direction) = (call.end_ns <= end_of(part), is_of(phase.direction, call));
             if timed {
                 let file_end = self.touched[touched].file_end;
-                let is_end = |end: u64| end == file_end || self.earlier_ends.contains(&(part.file, end));
+                let is_end = |end: u64| end == file_end || self.index.ended_earlier(part.file, end);
                 of_phase.add(phase.direction, is_end, call);
                 self.tasks[plan.task as usize].add(phase.direction, call);
                 plan.add_write(of_phase, call);
@@ -570,28 +564,6 @@ impl Touched {
         self.highest_end = self.highest_end.max(offset.saturating_add(bytes));
         self.hits.touch(grid, offset, bytes);
     }
-}
-
-/// Returns the highest end of a read or write of each file.
-pub(super) fn file_ends(activity: &Activity) -> HashMap<FileId, u64> {
-    let mut ends: HashMap<FileId, u64> = HashMap::default();
-    for pass in &activity.passes {
-        for step in pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Read | StepKind::Write)) {
-            let end = ends.entry(pass.file).or_default();
-            *end = u64::try_from(step.max_offset).unwrap_or(0).max(*end);
-        }
-    }
-    ends
-}
-
-/// Returns the ends of the passes that wrote, without the highest end of each file.
-fn earlier_ends(activity: &Activity, file_ends: &HashMap<FileId, u64>) -> EarlierEnds {
-    let end_of_writes = |pass: &Pass| {
-        let written = pass.steps.iter().filter(|step| step.kind == StepKind::Write);
-        let end = written.filter_map(|step| u64::try_from(step.max_offset).ok()).max()?;
-        (file_ends.get(&pass.file) != Some(&end)).then_some((pass.file, end))
-    };
-    activity.passes.iter().filter_map(end_of_writes).collect()
 }
 
 /// Returns those of the spans that belong to a phase. They are in the order of the phases.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, Task};
+use activebench_model::activity::Task;
 use activebench_model::coverage::{Backend, Coverage};
 use activebench_model::event::{RecordClass, SampleEvent, ThreadState, ThreadTimes};
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
@@ -68,14 +68,13 @@ impl Samples {
 pub fn profile_phases(
     source: &dyn EventSource,
     manifest: &Manifest,
-    activity: &Activity,
     index: &Index<'_>,
     phases: &mut [Phase],
     run_facts: &mut Facts,
 ) -> Result<Profiles, Unreadable> {
     let spans = thread_spans(index, phases);
     let span_of = |span: &ThreadSpan| (span.tid, span.start_ns, span.end_ns);
-    let mut cuts = Cuts::new(&activity.tasks, spans.iter().map(span_of));
+    let mut cuts = Cuts::new(index.tasks, spans.iter().map(span_of));
     let mut by_thread = spans_by_thread(&spans);
     // Of each phase, the time for which each thread was stopped; most have none.
     let mut stops: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); phases.len()];
@@ -125,9 +124,9 @@ pub fn profile_phases(
         profiles.phases.insert(phase.id.clone(), profile);
     }
     let mut threads = Threads::default();
-    activity.tasks.iter().filter_map(of_life).for_each(|thread| threads.add(thread));
+    index.tasks.iter().filter_map(of_life).for_each(|thread| threads.add(thread));
     let mut profile = profile(coverage, &stacks, of_run, &mut threads);
-    add_run_times(coverage, activity, run_facts);
+    add_run_times(coverage, index.tasks, run_facts);
     add_samples(coverage, &mut profile, run_facts);
     let clocks = manifest.clocks;
     if let Some(end_ns) = Some(clocks.ended_ns).filter(|end_ns| *end_ns > clocks.started_ns) {
@@ -267,8 +266,7 @@ fn add_times(coverage: &Coverage, threads: &Threads, facts: &mut Facts) {
     }
 }
 
-fn add_run_times(coverage: &Coverage, activity: &Activity, facts: &mut Facts) {
-    let tasks = &activity.tasks;
+fn add_run_times(coverage: &Coverage, tasks: &[Task], facts: &mut Facts) {
     let outlived = tasks.iter().filter(|task| task.end_ns.is_none()).count();
     let lost = (outlived > 0).then(|| format!("{outlived} of the tree's tasks outlived the observation"));
     let gap = Gap::of(coverage, Hook::SysExit, RecordClass::Calls)

@@ -6,7 +6,6 @@
 mod axis;
 mod times;
 
-use activebench_model::activity::Activity;
 use activebench_model::call::{Call, DeviceNumber, FileId};
 use activebench_model::event::{BlockAction, BlockEvent, BlockEventKind};
 use activebench_model::fact::Completeness;
@@ -17,7 +16,7 @@ use activebench_model::source::{EventSource, Unreadable};
 use activebench_model::timeline::{
     LatencyHistogram, LatencyOf, OffsetMap, SyncMark, Timeline, TimelineFigure, TimelineSeries,
 };
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
 use super::Gaps;
 use super::device::{ByKind, Devices, DevicesOfFiles, Request, Requests, Seen};
@@ -26,9 +25,8 @@ use super::latency::Latencies;
 use super::record_losses::Gap;
 use super::span_index::KeyedSpans;
 use super::syncs::{Sync, SyncLog};
-use super::tally::file_ends;
 use super::windows::{end_of, has_size, is_of, is_on};
-use crate::activity::{Folded, Stub};
+use crate::activity::Stub;
 use axis::Axis;
 use times::Times;
 
@@ -53,27 +51,24 @@ const COLUMN_STEPS: usize = 2;
 pub fn timelines(
     source: &dyn EventSource,
     manifest: &Manifest,
-    folded: &Folded,
     index: &Index<'_>,
     phases: &[Phase],
 ) -> Result<Vec<Timeline>, Unreadable> {
-    let activity = &folded.activity;
-    let ends = file_ends(activity);
     let with_window = phases.iter().enumerate().filter_map(|(number, phase)| Some((number, phase, phase.window?)));
     let mut plans: Vec<Plan<'_>> = with_window
         .take(MOST_TIMELINES)
-        .map(|(number, phase, window)| Plan::new(number, phase, window, &ends))
+        .map(|(number, phase, window)| Plan::new(number, phase, window, index))
         .collect();
     if plans.is_empty() {
         return Ok(Vec::new());
     }
-    let syncs = SyncLog::new(folded, phases);
-    read_calls(source, activity, &mut plans)?;
+    let syncs = SyncLog::new(index, phases);
+    read_calls(source, index, &mut plans)?;
     let seen = read_block(source, manifest, &mut plans)?;
     read_cache(source, &mut plans)?;
     let axes: Vec<(usize, Axis)> = plans.iter().map(|plan| (plan.number, plan.axis)).collect();
-    let times = times::read(source, activity, index, phases, &axes)?;
-    let timeline = |(plan, times): (Plan<'_>, Times)| plan.timeline(manifest, activity, &seen, &syncs, times);
+    let times = times::read(source, index, phases, &axes)?;
+    let timeline = |(plan, times): (Plan<'_>, Times)| plan.timeline(manifest, index, &seen, &syncs, times);
     Ok(plans.into_iter().zip(times).map(timeline).collect())
 }
 
@@ -107,7 +102,7 @@ struct DeviceSums {
 }
 
 impl<'a> Plan<'a> {
-    fn new(number: usize, phase: &'a Phase, window: Window, ends: &HashMap<FileId, u64>) -> Self {
+    fn new(number: usize, phase: &'a Phase, window: Window, index: &Index<'_>) -> Self {
         let last_ns = |part: &Part| {
             let syncs = part.sync_after.iter().chain(&part.sync_inside).map(|sync| sync.end_ns);
             syncs.fold(part.last_data_ns, u64::max)
@@ -124,7 +119,7 @@ impl<'a> Plan<'a> {
         let map = |file: &FileId| OffsetMap {
             file: *file,
             name: None,
-            row_bytes: ends.get(file).copied().unwrap_or(0).div_ceil(MAP_ROWS).max(1),
+            row_bytes: index.file_end(*file).div_ceil(MAP_ROWS).max(1),
             column_steps: COLUMN_STEPS,
             hits: Vec::new(),
         };
@@ -202,7 +197,7 @@ impl<'a> Plan<'a> {
     fn timeline(
         self,
         manifest: &Manifest,
-        activity: &Activity,
+        index: &Index<'_>,
         seen: &Seen,
         syncs: &SyncLog<'_>,
         times: Times,
@@ -257,7 +252,7 @@ impl<'a> Plan<'a> {
             },
         ];
         let named = |mut map: OffsetMap| {
-            let seen = activity.files.iter().find(|file| file.id == map.file);
+            let seen = index.files.iter().find(|file| file.id == map.file);
             map.name = seen.and_then(|file| file.names.last().cloned());
             map
         };
@@ -285,8 +280,8 @@ fn completeness(gap: &Gap) -> Completeness {
 }
 
 /// Adds the calls to their phases.
-fn read_calls(source: &dyn EventSource, activity: &Activity, plans: &mut [Plan<'_>]) -> Result<(), Unreadable> {
-    let stub = Stub::new(&activity.tasks, &activity.execs);
+fn read_calls(source: &dyn EventSource, index: &Index<'_>, plans: &mut [Plan<'_>]) -> Result<(), Unreadable> {
+    let stub = Stub::new(index.tasks, index.execs);
     let parts: Vec<(usize, &Part)> =
         plans.iter().enumerate().flat_map(|(plan, of)| of.phase.parts.iter().map(move |part| (plan, part))).collect();
     let span = |(number, (_, part)): (usize, &(usize, &Part))| {

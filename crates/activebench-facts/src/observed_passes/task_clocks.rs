@@ -3,10 +3,9 @@
 //! Processes that work at the same time mostly wait for one another before they begin, and some stop when the first of
 //! them has finished.
 
-use std::collections::BTreeMap;
-
 use activebench_model::activity::StepKind;
 use activebench_model::direction::Direction;
+use activebench_model::grouped::Grouped;
 use activebench_model::observed_pass::{TaskClock, TaskEnd, TaskStart};
 use activebench_model::phase::{Part, PartEnd};
 
@@ -36,7 +35,7 @@ struct Until {
     call_bytes: u64,
 }
 
-impl ObservedPasses<'_> {
+impl<'a> ObservedPasses<'a> {
     /// Returns how the processes of a set of runs can have been timed; nothing for one process.
     pub(super) fn task_clocks(&self, set: &[u32]) -> Vec<TaskClock> {
         let mut clocks: Vec<TaskClock> = Vec::new();
@@ -44,11 +43,12 @@ impl ObservedPasses<'_> {
         if self.runs_of(set).all(|run| Some(run.pass.tgid) == first) {
             return clocks;
         }
+        let tasks = self.by_task(set);
         let ends =
             [TaskEnd::LastCall, TaskEnd::Sync, TaskEnd::Close, TaskEnd::FirstFinished, TaskEnd::SyncOfFirstFinished];
         for start in [TaskStart::FirstCall, TaskStart::AllOpen] {
             for end in ends {
-                let Some(times) = self.task_times(set, start, end) else { continue };
+                let Some(times) = self.task_times(&tasks, start, end) else { continue };
                 let rate = |time: &TaskTime| time.bytes as f64 * 1e9 / (time.end_ns - time.start_ns).max(1) as f64;
                 let is_estimated = matches!(end, TaskEnd::FirstFinished | TaskEnd::SyncOfFirstFinished);
                 let least = times.iter().map(|time| time.calls).min().unwrap_or(1).max(1);
@@ -69,12 +69,14 @@ impl ObservedPasses<'_> {
 
     /// Gives the parts of a pass, one for each run of a set, the times of a clock of their processes.
     pub(super) fn set_task_times(&self, parts: &mut [Part], set: &[u32], clock: &TaskClock) {
-        let times = self.task_times(set, clock.start, clock.end).unwrap_or_default();
+        let times = self.task_times(&self.by_task(set), clock.start, clock.end).unwrap_or_default();
+        let places = Grouped::new(parts.iter().enumerate().map(|(place, part)| (part.tgid, place)), |_| ());
         for time in times {
-            let own = || parts.iter().enumerate().filter(|(_, part)| part.tgid == time.tgid);
-            let first = own().min_by_key(|(_, part)| part.start_ns).map(|(place, _)| place);
-            let last = own().max_by_key(|(_, part)| part.last_data_ns).map(|(place, _)| place);
-            for part in parts.iter_mut().filter(|part| part.tgid == time.tgid) {
+            let own = places.get(&time.tgid);
+            let first = own.iter().copied().min_by_key(|place| parts[*place].start_ns);
+            let last = own.iter().copied().max_by_key(|place| parts[*place].last_data_ns);
+            for place in own {
+                let part = &mut parts[*place];
                 let stopped_ns = part.last_data_ns.min(time.end_ns).max(part.start_ns);
                 part.end = PartEnd::At(stopped_ns);
                 if part.sync_inside.as_ref().is_some_and(|sync| sync.end_ns > time.end_ns) {
@@ -90,18 +92,19 @@ impl ObservedPasses<'_> {
         }
     }
 
+    /// Returns the runs of a set by process.
+    fn by_task<'b>(&'b self, set: &'b [u32]) -> Grouped<u32, &'b Run<'a>> {
+        Grouped::new(self.runs_of(set).map(|run| (run.pass.tgid, run)), |_| ())
+    }
+
     /// Returns the time of each process; `None` where one of them has no such time.
-    fn task_times(&self, set: &[u32], start: TaskStart, end: TaskEnd) -> Option<Vec<TaskTime>> {
-        let mut tasks: BTreeMap<u32, Vec<&Run<'_>>> = BTreeMap::new();
-        for run in self.runs_of(set) {
-            tasks.entry(run.pass.tgid).or_default().push(run);
-        }
+    fn task_times(&self, tasks: &Grouped<u32, &Run<'a>>, start: TaskStart, end: TaskEnd) -> Option<Vec<TaskTime>> {
         let first_call = |runs: &[&Run<'_>]| runs.iter().map(|run| run.start_ns).min();
         let last_call = |runs: &[&Run<'_>]| runs.iter().map(|run| run.end_ns).max();
-        let all_open_ns = tasks.values().flatten().map(|run| Some(run.pass.open?.end_ns)).max()?;
-        let first_finished_ns = tasks.values().filter_map(|runs| last_call(runs)).min()?;
+        let all_open_ns = tasks.values().iter().map(|run| Some(run.pass.open?.end_ns)).max()?;
+        let first_finished_ns = tasks.iter().filter_map(|(_, runs)| last_call(runs)).min()?;
         let mut times = Vec::new();
-        for (tgid, runs) in &tasks {
+        for (tgid, runs) in tasks.iter() {
             let started_ns = first_call(runs)?;
             let start_ns = match start {
                 TaskStart::FirstCall => started_ns,
@@ -138,7 +141,7 @@ impl ObservedPasses<'_> {
             if end_ns <= start_ns {
                 return None;
             }
-            times.push(TaskTime { tgid: *tgid, start_ns, end_ns, bytes, calls });
+            times.push(TaskTime { tgid, start_ns, end_ns, bytes, calls });
         }
         Some(times)
     }

@@ -224,7 +224,7 @@ fn a_step_keeps_its_times_its_head_and_its_region() {
     assert_eq!(ops, [Op::Read, Op::Lseek, Op::Read, Op::Read]);
     // Opened at 1000, seeks at 1200 and 1400, reads at 1600, 2000 and 2200, a seek at 2400.
     assert_eq!((read.start_ns, read.end_ns, read.last_end_ns), (1600, 2300, 2500));
-    assert_eq!(read.tids, [TOOL]);
+    assert_eq!(*read.tids, [TOOL]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn the_order_of_batches_between_threads_changes_nothing() {
         lines(&expected),
         [format!("100:3 open..close [{write}, Sync 1/0, {write}, Sync 1/0, {write}, Sync 1/0]")]
     );
-    assert_eq!(expected.passes[0].steps[0].tids, [101, 102]);
+    assert_eq!(*expected.passes[0].steps[0].tids, [101, 102]);
     for order in [[100, 101, 102, 103], [103, 102, 101, 100], [102, 100, 103, 101]] {
         let mut shuffled = story.clone();
         // Thread by thread, each in its own order.

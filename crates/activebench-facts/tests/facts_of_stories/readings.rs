@@ -1,5 +1,6 @@
 //! How often each table is read: facts may not become slower by one more reading of millions of calls.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -62,12 +63,12 @@ fn readings(story: &Story, phases: Vec<Phase>, with_timelines: bool) -> BTreeMap
     let folded = fold_activity(&source).expect("events in memory");
     folded.blind_paths(&phases, &Coverage::default(), None);
     let manifest = &story.manifest;
-    let index = Index::new(&folded.activity, &phases);
-    let (mut phases, mut of_run) =
-        resolve_phases(&source, manifest, &folded, &index, phases).expect("events in memory");
-    profile_phases(&source, manifest, &folded.activity, &index, &mut phases, &mut of_run).expect("events in memory");
+    let index = Index::new(&folded, &folded.activity.passes, &phases);
+    let passes = Cow::Borrowed(&folded.activity.passes[..]);
+    let (mut phases, mut of_run) = resolve_phases(&source, manifest, &index, passes, phases).expect("events in memory");
+    profile_phases(&source, manifest, &index, &mut phases, &mut of_run).expect("events in memory");
     if with_timelines {
-        let timelines = timelines(&source, manifest, &folded, &index, &phases).expect("events in memory");
+        let timelines = timelines(&source, manifest, &index, &phases).expect("events in memory");
         assert_eq!(timelines.len(), phases.len());
     }
     source.readings.into_inner()

@@ -43,10 +43,10 @@ fn profiled(story: &Story, phase: activebench_model::phase::Phase) -> (Facts, Pr
     let (mut phases, mut of_run) = story.resolve(vec![phase]);
     let mut manifest = story.manifest.clone();
     (manifest.clocks.started_ns, manifest.clocks.ended_ns) = (1000, story.now);
-    let activity = story.activity();
-    let index = Index::new(&activity, &phases);
-    let profiles = profile_phases(&story.events, &manifest, &activity, &index, &mut phases, &mut of_run)
-        .expect("events in memory");
+    let folded = story.folded();
+    let index = Index::new(&folded, &folded.activity.passes, &phases);
+    let profiles =
+        profile_phases(&story.events, &manifest, &index, &mut phases, &mut of_run).expect("events in memory");
     (phases.remove(0).facts, profiles, of_run)
 }
 

@@ -13,8 +13,8 @@ use activebench_model::timeline::{LatencyHistogram, LatencyOf, Timeline, Timelin
 fn timelines_of(story: &Story, phases: Vec<Phase>) -> Vec<Timeline> {
     let (phases, _) = story.resolve(phases);
     let folded = story.folded();
-    let index = Index::new(&folded.activity, &phases);
-    timelines(&story.events, &story.manifest, &folded, &index, &phases).expect("events in memory")
+    let index = Index::new(&folded, &folded.activity.passes, &phases);
+    timelines(&story.events, &story.manifest, &index, &phases).expect("events in memory")
 }
 
 fn timeline(story: &Story, phase: Phase) -> Timeline {

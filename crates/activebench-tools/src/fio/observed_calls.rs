@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, StepKind};
 use activebench_model::call::FileId;
+use activebench_model::grouped::Grouped;
 
 use super::jobs::last_component;
 use super::options::{JobOptions, split_names};
@@ -13,11 +14,11 @@ use crate::syncs::Syncs;
 /// See the module.
 pub(super) struct Seen<'a> {
     pub(super) activity: &'a Activity,
-    files: HashMap<FileId, &'a FileSeen>,
-    by_file: HashMap<FileId, Vec<&'a Pass>>,
-    by_process: HashMap<u32, Vec<&'a Pass>>,
-    /// The passes that a thread of a process opened or moved data in: their places in `by_process`, ascending.
-    by_thread: HashMap<(u32, u32), Vec<usize>>,
+    files: Grouped<FileId, &'a FileSeen>,
+    by_file: Grouped<FileId, &'a Pass>,
+    by_process: Grouped<u32, &'a Pass>,
+    /// The passes that a thread of a process opened or moved data in.
+    by_thread: Grouped<(u32, u32), &'a Pass>,
     /// The kernel's threads for the io_uring of each thread, whose names contain its number.
     kernel_threads: HashMap<u32, Vec<u32>>,
     syncs: Syncs<'a>,
@@ -65,65 +66,48 @@ impl Asides {
 impl<'a> Seen<'a> {
     /// Groups the calls by file, process and thread. `asides` are those of the jobs.
     pub(super) fn new(activity: &'a Activity, asides: &Asides) -> Self {
-        let mut seen = Seen {
-            activity,
-            files: activity.files.iter().map(|file| (file.id, file)).collect(),
-            by_file: HashMap::new(),
-            by_process: HashMap::new(),
-            by_thread: HashMap::new(),
-            kernel_threads: HashMap::new(),
-            syncs: Syncs::new(activity, &activity.passes, changes, |name| name),
-        };
         let is_aside = |file: &&FileSeen| !file.names.is_empty() && file.names.iter().all(|name| asides.has(name));
         let aside_files: HashSet<FileId> = activity.files.iter().filter(is_aside).map(|file| file.id).collect();
-        for pass in &activity.passes {
-            seen.by_file.entry(pass.file).or_default().push(pass);
-            if !aside_files.contains(&pass.file) {
-                seen.add(pass);
-            }
-        }
+        let of_benchmark = || activity.passes.iter().filter(|pass| !aside_files.contains(&pass.file));
+        let mut kernel_threads: HashMap<u32, Vec<u32>> = HashMap::new();
         for task in &activity.tasks {
             let kernel = task.comm.strip_prefix("iou-sqp-").or(task.comm.strip_prefix("iou-wrk-"));
             if let Some(owner) = kernel.and_then(|owner| owner.parse().ok()) {
-                seen.kernel_threads.entry(owner).or_default().push(task.tid);
+                kernel_threads.entry(owner).or_default().push(task.tid);
             }
         }
-        seen
-    }
-
-    fn add(&mut self, pass: &'a Pass) {
-        let of_process = self.by_process.entry(pass.tgid).or_default();
-        let place = of_process.len();
-        of_process.push(pass);
-        let tids = pass.open.map(|open| open.tid).into_iter();
-        for tid in tids.chain(pass.steps.iter().flat_map(|step| &step.tids).copied()) {
-            let places = self.by_thread.entry((pass.tgid, tid)).or_default();
-            if places.last() != Some(&place) {
-                places.push(place);
-            }
+        Seen {
+            activity,
+            files: Grouped::new(activity.files.iter().map(|file| (file.id, file)), |_| ()),
+            by_file: Grouped::new(activity.passes.iter().map(|pass| (pass.file, pass)), |_| ()),
+            by_process: Grouped::new(of_benchmark().map(|pass| (pass.tgid, pass)), |_| ()),
+            by_thread: Grouped::new(of_benchmark().flat_map(by_thread), |_| ()),
+            kernel_threads,
+            syncs: Syncs::new(activity, &activity.passes, changes, |name| name),
         }
     }
 
     /// Returns the passes of a process over files of a benchmark: no logs, no verification state, no virtual files of
     /// the kernel.
     pub(super) fn passes_of(&self, tgid: u32) -> &[&'a Pass] {
-        self.by_process.get(&tgid).map_or(&[], Vec::as_slice)
+        self.by_process.get(&tgid)
     }
 
     /// Returns those of [`Self::passes_of`] that one of some threads opened or moved data in.
     pub(super) fn passes_of_threads(&self, tgid: u32, tids: &[u32]) -> Vec<&'a Pass> {
-        let places: BTreeSet<usize> =
-            tids.iter().filter_map(|tid| self.by_thread.get(&(tgid, *tid))).flatten().copied().collect();
-        let of_process = self.passes_of(tgid);
-        places.into_iter().map(|place| of_process[place]).collect()
+        let mut passes: Vec<&Pass> = tids.iter().flat_map(|tid| self.by_thread.get(&(tgid, *tid))).copied().collect();
+        // They are elements of one list, in the order of time.
+        passes.sort_unstable_by_key(|pass| std::ptr::from_ref(*pass));
+        passes.dedup_by_key(|pass| std::ptr::from_ref(*pass));
+        passes
     }
 
     pub(super) fn passes_over(&self, file: FileId) -> &[&'a Pass] {
-        self.by_file.get(&file).map_or(&[], Vec::as_slice)
+        self.by_file.get(&file)
     }
 
     pub(super) fn names_of(&self, file: FileId) -> impl Iterator<Item = &'a str> {
-        self.files.get(&file).into_iter().flat_map(|seen| &seen.names).map(String::as_str)
+        self.files.get(&file).iter().flat_map(|seen| &seen.names).map(String::as_str)
     }
 
     /// Returns the kernel's threads for the io_uring of a thread.
@@ -135,6 +119,15 @@ impl<'a> Seen<'a> {
     pub(super) fn sync_after(&self, file: FileId, after_ns: u64) -> Option<CallSpan> {
         self.syncs.after(file, after_ns, None)
     }
+}
+
+/// Returns a pass by the threads of its process that opened it or moved data in it.
+fn by_thread(pass: &Pass) -> impl Iterator<Item = ((u32, u32), &Pass)> {
+    let opened = pass.open.map(|open| open.tid).into_iter();
+    let mut tids: Vec<u32> = opened.chain(pass.steps.iter().flat_map(|step| &step.tids).copied()).collect();
+    tids.sort_unstable();
+    tids.dedup();
+    tids.into_iter().map(move |tid| ((pass.tgid, tid), pass))
 }
 
 /// Returns true for a step that changes a file.

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, open_bits};
 use activebench_model::claim::{Metric, Parsed};
+use activebench_model::grouped::Grouped;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::{NameOperation, Part, PartEnd, Phase, TaskSpan};
 
@@ -164,10 +165,8 @@ impl Locator<'_> {
         let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
         let ramp_ns = job.seconds_as_ns("ramp_time").unwrap_or(0);
         let counted_ns = begun_ns.saturating_add(ramp_ns);
-        let mut by_file: HashMap<FileId, Vec<&Pass>> = HashMap::new();
-        for pass in passes {
-            by_file.entry(pass.file).or_default().push(pass);
-        }
+        let by_file = Grouped::new(passes.iter().map(|pass| (pass.file, *pass)), |_| ());
+        phase.parts.reserve(passes.len());
         let mut moved = 0.0;
         for pass in passes {
             let is_mapped = mapped && pass.steps.iter().any(|step| step.kind == StepKind::Map);
@@ -175,7 +174,7 @@ impl Locator<'_> {
                 continue;
             }
             let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
-            let clock = clock.map(|clock| with_later_syncs(clock, &by_file[&pass.file], job));
+            let clock = clock.map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job));
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };

@@ -140,7 +140,7 @@ enum Priming {
 
 /// Finds the untimed record: iozone reads one record, seeks back to 0 and starts its clock.
 fn priming(step: &Step) -> Priming {
-    let [first, back, rest @ ..] = step.head.as_slice() else {
+    let [first, back, rest @ ..] = &*step.head else {
         // A seek after the only read is counted although it may not be in the head.
         return Priming::None;
     };

@@ -98,8 +98,8 @@ impl Run {
                 calls: 1,
                 bytes,
                 seeks: 0,
-                tids: vec![tid],
-                head: vec![CallBrief { span: span(op, start_ms, end_ms, 0), offset: 0, requested: bytes }],
+                tids: Box::new([tid]),
+                head: Box::new([CallBrief { span: span(op, start_ms, end_ms, 0), offset: 0, requested: bytes }]),
                 min_offset: 0,
                 max_offset: bytes as i64,
             }

@@ -25,8 +25,8 @@ fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
         calls: 100,
         bytes: 819_200,
         seeks: 0,
-        tids: vec![TGID],
-        head: vec![CallBrief { span, offset: 0, requested: 8192 }],
+        tids: Box::new([TGID]),
+        head: Box::new([CallBrief { span, offset: 0, requested: 8192 }]),
         min_offset: 0,
         max_offset: 8192,
     };

@@ -1,6 +1,5 @@
 //! How the phases' threads spent their time, step by step.
 
-use activebench_model::activity::Activity;
 use activebench_model::phase::Phase;
 use activebench_model::source::{EventSource, Unreadable};
 use foldhash::HashSet;
@@ -63,7 +62,6 @@ struct Step {
 /// Computes the times of the phases with these numbers, each on its axis.
 pub(super) fn read(
     source: &dyn EventSource,
-    activity: &Activity,
     index: &Index<'_>,
     phases: &[Phase],
     axes: &[(usize, Axis)],
@@ -72,7 +70,7 @@ pub(super) fn read(
     let segments: Vec<Result<Vec<Segment>, String>> =
         axes.iter().map(|(number, axis)| segments(&spans, *number, *axis)).collect();
     let cut = |segment: &Segment| (segment.tid, segment.start_ns, segment.end_ns);
-    let mut cuts = Cuts::new(&activity.tasks, segments.iter().flatten().flatten().map(cut));
+    let mut cuts = Cuts::new(index.tasks, segments.iter().flatten().flatten().map(cut));
     for batch in source.cpu() {
         batch?.iter().for_each(|event| cuts.feed(event));
     }

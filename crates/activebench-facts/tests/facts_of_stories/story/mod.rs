@@ -1,6 +1,8 @@
 //! Hand-built runs: a script of calls with a clock, so that a test reads like the run of a tool.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::borrow::Cow;
+
 use activebench_facts::{Folded, Index, fold_activity, resolve_phases};
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
@@ -227,8 +229,9 @@ impl Story {
         manifest.clocks.started_ns = 1000;
         manifest.clocks.ended_ns = self.now;
         let folded = self.folded();
-        let index = Index::new(&folded.activity, &phases);
-        resolve_phases(&self.events, &manifest, &folded, &index, phases).expect("events in memory")
+        let index = Index::new(&folded, &folded.activity.passes, &phases);
+        let passes = Cow::Borrowed(&folded.activity.passes[..]);
+        resolve_phases(&self.events, &manifest, &index, passes, phases).expect("events in memory")
     }
 
     /// Returns the facts of the only phase.

@@ -150,7 +150,7 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
         if is_seek && (data || step.kind == StepKind::Seek) {
             step.last_end_ns = call.end_ns;
             step.seeks += 1;
-            push_head(step, call);
+            step.add_to_head(call);
             if step.kind == StepKind::Seek {
                 step.end_ns = call.end_ns;
                 step.calls += 1;
@@ -162,11 +162,8 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
             step.last_end_ns = call.end_ns;
             step.calls += 1;
             step.bytes += u64::try_from(call.returned).unwrap_or(0);
-            if !step.tids.contains(&call.tid) {
-                step.tids.push(call.tid);
-                step.tids.sort_unstable();
-            }
-            push_head(step, call);
+            step.add_thread(call.tid);
+            step.add_to_head(call);
             return;
         }
     }
@@ -179,15 +176,9 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
         calls: 1,
         bytes: if data { u64::try_from(call.returned).unwrap_or(0) } else { 0 },
         seeks: u64::from(is_seek),
-        tids: vec![call.tid],
-        head: vec![CallBrief::from(call)],
+        tids: Box::new([call.tid]),
+        head: Box::new([CallBrief::from(call)]),
         min_offset: call.offset,
         max_offset: call.offset,
     });
-}
-
-fn push_head(step: &mut Step, call: &Call) {
-    if step.head.len() < Step::HEAD {
-        step.head.push(CallBrief::from(call));
-    }
 }
