@@ -88,7 +88,7 @@ pub(crate) static HELP: LazyLock<String> = LazyLock::new(|| {
     let of_several: Vec<&str> = document_formats().map(|format| format.name).collect();
     format!(
         "Report format, with a file to write it to: `json`, `markdown=ticket.md`. May be given several times. A \
-         command that measures prints its answer beside files. A run has {}, and exports of its recorded I/O: {} (`fio-iolog-v2` for a fio \
+         command that measures prints its answer on standard error where all go to files. A run has {}, and exports of its recorded I/O: {} (`fio-iolog-v2` for a fio \
          before 3.31); several runs have {}",
         reports().join(", "),
         exports().join(", "),

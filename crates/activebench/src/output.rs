@@ -61,7 +61,7 @@ fn terminal_width() -> Option<u16> {
 pub(crate) enum Beside {
     /// Nothing: it converts what is stored.
     Nothing,
-    /// The answer as text: it measured.
+    /// The answer as text on standard error: it measured. Standard output stays that of the tool.
     Answer,
 }
 
@@ -128,11 +128,16 @@ fn deliver_in(
                 .or_exit(ExitCode::Usage)?,
         }
     }
-    let to_files_alone = formats.iter().all(|request| request.file.is_some());
-    match formats.is_empty() || beside == Beside::Answer && to_files_alone {
-        true => to_stdout(&FormatRequest { format: "text".to_owned(), file: None }, detail),
-        false => Ok(()),
+    let text = FormatRequest { format: "text".to_owned(), file: None };
+    if formats.is_empty() {
+        return to_stdout(&text, detail);
     }
+    if beside == Beside::Answer && formats.iter().all(|request| request.file.is_some()) {
+        let style = Style { detail, ascii: is_ascii_only(), ..Style::default() };
+        // Nobody reads it, or its files are there all the same.
+        let _ = write(&text, style, &mut io::stderr().lock());
+    }
+    Ok(())
 }
 
 /// A file that is created on the first write: an export without output leaves an existing file as it was.
@@ -176,7 +181,7 @@ pub(crate) fn deliver_document<D: Document>(formats: &[FormatRequest], document:
     deliver_document_beside(formats, document, Beside::Nothing)
 }
 
-/// As [`deliver_document`], with the answer on standard output even if all formats go to files.
+/// As [`deliver_document`], with the answer on standard error if all formats go to files.
 pub(crate) fn deliver_answer<D: Document>(formats: &[FormatRequest], document: &D) -> Result<(), Failure> {
     deliver_document_beside(formats, document, Beside::Answer)
 }

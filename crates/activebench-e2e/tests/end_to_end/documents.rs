@@ -37,13 +37,13 @@ fn a_job_of_a_ci_system_has_the_answer_in_its_log_and_the_results_in_a_file() {
     command.current_dir(volume.path()).env_remove("GITHUB_ACTIONS").args(["verify", "--format"]);
     command.arg(format!("junit={}", file.display())).arg("--out").arg(&out);
     let output = command.args(["--", "dd", "if=/dev/zero", "of=x", "bs=1M", "count=32"]).output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("DISCREPANCY") && said.contains("AB301") && said.lines().count() <= 24, "{said}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{said}");
+    assert!(said.contains("DISCREPANCY") && said.contains("AB301") && said.lines().count() <= 30, "{said}");
     assert!(std::fs::read_to_string(&file).expect("the results").contains("<testsuites name=\"activebench\""));
     // What converts a stored run prints nothing beside the file.
     let mut again = Command::new(binary());
     again.args(["report", "--format"]).arg(format!("junit={}", file.display())).arg(&out);
     let output = again.output().expect("it runs");
-    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(0), true));
+    assert_eq!((output.status.code(), output.stdout.is_empty(), output.stderr.is_empty()), (Some(0), true, true));
 }

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use activebench_e2e::{Volume, assert_follows, binary, needs, recheck, rows, skip};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -243,7 +244,8 @@ fn what_a_shell_starts_later_is_watched_until_an_interrupt() {
     std::thread::sleep(Duration::from_millis(1500));
     let watched = watching.interrupted();
     assert!(shell.lives(), "the watch ends nothing");
-    Command::new("kill").args(["-9", &format!("-{}", shell.pid())]).status().expect("kill runs");
+    // Not by kill(1): that of procps 4.0.2 reads `-9 -1234` as the process -1, which is every process of the machine.
+    kill_process_group(Pid::from_child(&shell.0), Signal::KILL).expect("the shell runs");
     assert_eq!(watched.code, Some(3));
     assert_eq!(watched.watch()["end"], "interrupted");
     let phase = watched.phase("write", &file);
