@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the processes of the tree print: all that they write to descriptors 1 and 2, up to a bound for each process and descriptor. A
+ * What the processes of the tree print: all that they write to descriptors 1 and 2, up to a bound for each of these. A
  * script may catch the output of a tool and never show it. A tool may also have its data behind these descriptors: only
  * text is taken, and of a regular file only the beginning, in small calls.
  */

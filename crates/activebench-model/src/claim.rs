@@ -239,7 +239,8 @@ pub enum Subject {
     /// The CPU (per-character tests, mapped memory).
     Cpu,
     /// Nothing says what it is about: a program that may be no benchmark, or an output without the version of its
-    /// tool. It is judged as one about the storage, and where it is none, it is unverifiable and nobody is accused.
+    /// tool. It is judged like a figure about the storage. If the storage did not do what it says, it is unverifiable,
+    /// not misleading: nobody is accused.
     Unknown,
 }
 

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, obstacle, recheck, verify};
 
-/// Writes 64 MiB and prints the rate, as one of the disk unless it is told `plain`; the time of `synced` ends after an
-/// fsync.
+/// Writes 64 MiB and prints the rate. With `plain` the line does not say `disk`. With `synced` an fsync is inside the time.
 const PYTHON: &str = r#"
 import os, sys, time
 block = os.urandom(1 << 20)

@@ -322,6 +322,13 @@ mod tests {
     }
 
     #[test]
+    fn a_request_in_ten_thousand_without_a_call_leaves_the_latencies_whole() {
+        let missing = |unplaced, requests| OfPhase { unplaced, requests, ..OfPhase::default() }.missing();
+        assert_eq!((missing(1, 10_000), missing(1, 9_999), missing(2, 10_000)), (0, 1, 2));
+        assert_eq!(OfPhase { unknown: 1, requests: 1 << 30, ..OfPhase::default() }.missing(), 1);
+    }
+
+    #[test]
     fn calls_are_forgotten_past_the_deepest_queue() {
         let mut completions = Completions::new(&[Phase::planned("p", "p", Direction::Read)]);
         for number in 0..=REMEMBERED as u64 {

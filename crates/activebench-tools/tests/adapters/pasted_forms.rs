@@ -113,8 +113,8 @@ fn unnumbered(phase: &str) -> &str {
     phase.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches('-')
 }
 
-/// Returns the name of a metric. Where the text no longer says that a job's calls are synchronous, fio's completion
-/// latency is no longer known to be the whole latency.
+/// Returns the name of a metric, the same for fio's completion latency and its whole latency: these are one number if
+/// the engine is synchronous, which a changed text may no longer say.
 fn name(claim: &Claim) -> &str {
     let name = claim.metric.as_str();
     name.strip_prefix("completion-").unwrap_or(name)
