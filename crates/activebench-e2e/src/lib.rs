@@ -21,6 +21,7 @@ use crate::ordinary::{of_words, product, product_words};
 pub mod any_program;
 pub mod chromium;
 pub mod ordinary;
+pub mod small_memory;
 pub mod truth;
 
 /// File in which `cargo xtask test` collects skipped tests: one line `NAME<TAB>REASON` each.

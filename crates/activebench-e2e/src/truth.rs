@@ -20,7 +20,7 @@ use crate::truth::case::Drawn;
 use crate::truth::case::{Case, How, Kind};
 use crate::truth::outcome::Outcome;
 use crate::truth::stage::Stage;
-use crate::{Verified, binary, obstacle, recheck, verify_in, verify_within};
+use crate::{Verified, binary, obstacle, recheck, small_memory, verify_in, verify_within};
 
 pub mod advised;
 pub mod case;
@@ -201,12 +201,22 @@ fn play(case: &Case, keep: Option<&Path>) -> Played {
         options.extend(["--repeat".to_owned(), runs.to_string()]);
     }
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let played = play_on(&mut stage, case, &options, &command);
+    match played.outcome {
+        Outcome::Broken(_) if stage.lacked_memory() => {
+            Played { outcome: Outcome::NotRun(small_memory::KILLED.to_owned()), ..played }
+        }
+        _ => played,
+    }
+}
+
+fn play_on(stage: &mut Stage, case: &Case, options: &[&str], command: &[&str]) -> Played {
     match case.how {
         How::Verify => {
             if let Some(drawn) = &case.drawn {
-                return play_drawn(case, drawn, &stage, &options, &command);
+                return play_drawn(case, drawn, stage, options, command);
             }
-            let ran = verify_in(&stage.folder(), stage.run_folder(), &options, &command);
+            let ran = verify_in(&stage.folder(), stage.run_folder(), options, command);
             stage.end_neighbours();
             match case.repeat {
                 Some(_) => {
@@ -217,13 +227,13 @@ fn play(case: &Case, keep: Option<&Path>) -> Played {
                 None => judged(case, &ran),
             }
         }
-        How::Recheck => judged(case, &recheck(&stage.run_folder(), &options)),
+        How::Recheck => judged(case, &recheck(&stage.run_folder(), options)),
         How::Plan => {
             let output = product()
                 .args(["verify", "--plan", "--format", "json"])
-                .args(&options)
+                .args(options)
                 .arg("--")
-                .args(&command)
+                .args(command)
                 .current_dir(stage.folder())
                 .output()
                 .expect("the binary runs");

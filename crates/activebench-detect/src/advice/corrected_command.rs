@@ -144,28 +144,30 @@ fn correct(
         mount_point: None,
         times_longer: 1.0,
     };
-    let mut changes: Vec<(Change, Vec<String>)> = Vec::new();
+    let behind = argv.len() - place.end;
+    let mut changed = argv.to_vec();
+    let mut changes: Vec<Change> = Vec::new();
+    let mut applied: Vec<Applied> = Vec::new();
     let mut left = Vec::new();
     let mut improvements = Vec::new();
     for detector in &fired {
         let code = detector.code.to_owned();
-        match advisor.change(detector.improvement, &about) {
+        let as_given = advisor.change(detector.improvement, &about).ok();
+        if let Some(made) = changes.iter().position(|made| as_given == Some(*made)) {
+            improvements.extend(detector.improvement);
+            applied[made].codes.push(code);
+            continue;
+        }
+        // What is still to be changed depends on what was: a direct read may run for a time, a cached one may not.
+        let own = &changed[place.start..changed.len() - behind];
+        match advisor.change(detector.improvement, &Circumstances { argv: own, ..about }) {
             Ok(change) => {
                 improvements.extend(detector.improvement);
-                match changes.iter_mut().find(|(other, _)| *other == change) {
-                    Some((_, codes)) => codes.push(code),
-                    None => changes.push((change, vec![code])),
-                }
+                applied.push(Applied { codes: vec![code], change: apply(change, &place, &mut changed) });
+                changes.push(change);
             }
             Err(why) => left.push(Left { code, why }),
         }
-    }
-    let behind = argv.len() - place.end;
-    let mut changed = argv.to_vec();
-    let mut applied: Vec<Applied> = Vec::new();
-    for (change, codes) in changes {
-        let change = apply(change, &place, &mut changed);
-        applied.push(Applied { codes, change });
     }
     let until = changed.len() - behind;
     let wanted: Vec<Improvement> = fired.iter().filter_map(|detector| detector.improvement).collect();

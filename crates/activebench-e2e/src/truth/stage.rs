@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use crate::ordinary::{Given, give_folder, is_ordinary, product_words, user};
+use crate::small_memory::has_killed;
 use crate::truth::case::{Case, How, Limits, Medium, VolumeSpec};
 use crate::truth::drawn::check::Moved;
 use crate::{Volume, built, drop_all_caches};
@@ -256,6 +257,11 @@ impl Stage {
             return drop_all_caches();
         }
         [&self.volume, &self.other].into_iter().flatten().for_each(Volume::drop_caches);
+    }
+
+    /// Returns `true` if the kernel killed a process of the case for lack of memory in its control group.
+    pub fn lacked_memory(&self) -> bool {
+        self.group.as_ref().is_some_and(|group| group.folders.iter().any(|folder| has_killed(folder)))
     }
 
     /// Ends the neighbours, so that the volume is no longer in use.

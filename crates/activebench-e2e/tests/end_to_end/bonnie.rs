@@ -4,8 +4,8 @@
 //! assertions are on counts, bytes and verdicts, and on rates only when they are printed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
+use activebench_e2e::small_memory::{self, SmallMemory};
 use activebench_e2e::{Verified, Volume, needs, skip, verify};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -98,36 +98,6 @@ fn durable_writes_are_confirmed_and_reads_come_from_the_page_cache() {
     assert!(assert_rebuilt(&run) >= 1, "{}", run.story());
 }
 
-/// A control group whose page cache is as small as its memory; removed when dropped.
-struct SmallMemory(PathBuf);
-
-impl SmallMemory {
-    /// Uses either version of control groups; `None` when neither permits it.
-    fn new(bytes: u64) -> Option<Self> {
-        let name = format!("activebench-e2e-{}", std::process::id());
-        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")].into_iter().find_map(
-            |(root, limit)| {
-                let folder = Path::new(root).join(&name);
-                if !Path::new(root).join("cgroup.procs").exists() {
-                    return None;
-                }
-                fs::create_dir(&folder).ok()?;
-                let group = Self(folder);
-                fs::write(group.0.join(limit), bytes.to_string()).ok()?;
-                Some(group)
-            },
-        )
-    }
-}
-
-impl Drop for SmallMemory {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir(&self.0) {
-            eprintln!("cleaning up: {}: {error}", self.0.display());
-        }
-    }
-}
-
 #[test]
 fn reads_are_confirmed_where_memory_cannot_hold_the_file() {
     needs!(beside: "bonnie++", "mkfs.ext4", "losetup");
@@ -135,9 +105,12 @@ fn reads_are_confirmed_where_memory_cannot_hold_the_file() {
         return skip("needs a control group that limits memory");
     };
     let volume = ext4(1536);
-    let join = format!("echo $$ > {}/cgroup.procs", memory.0.display());
+    let join = format!("echo $$ > {}", memory.joined_by().display());
     let script = format!("{join}; exec bonnie++ -u root -d . -m testhost -r 0 -s 1000:64k:1000 -n 0 -f");
     let run = verify(&volume, &[], &["sh", "-c", &script]);
+    if memory.has_killed() {
+        return skip(small_memory::KILLED);
+    }
     for phase in ["put-block", "rewrite", "get-block"] {
         assert_verdict(&run, phase, "latency-max", "confirmed");
     }

@@ -1,6 +1,7 @@
 //! Advice on changing a fio command or job file.
 
 use std::collections::BTreeSet;
+use std::slice;
 
 use activebench_model::advice::{Change, Circumstances, Improvement, Resized, Sizing};
 use activebench_model::phase::{Direction, Phase, Submission, Window};
@@ -69,7 +70,11 @@ pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<S
         Improvement::ReadFromStorage => given.cold_reads(about),
         Improvement::RunLonger => {
             let window_ns = about.phase.and_then(|phase| phase.window).map_or(0, Window::duration_ns);
-            given.longer(window_ns as f64 * about.times_longer / 1e9)
+            let seconds = (window_ns as f64 * about.times_longer / 1e9).ceil().max(1.0);
+            match is_kept_in_memory(&Setup::new(about.argv, about.files), about.phase.map_or(&[], slice::from_ref)) {
+                true => format!("use a larger `size`, for about {seconds:.0} s: what runs again finds its file in memory"),
+                false => given.longer(seconds),
+            }
         }
         Improvement::VisitBlocksOnce => {
             let name = DRAWS.iter().find(|name| given.has(name))?;
@@ -152,18 +157,18 @@ fn change_of(
     }
 }
 
-/// Returns `true` for jobs that would write the same file in memory over and over if they ran for a time: only a larger
+/// Returns `true` for jobs that would find the same file in memory over and over if they ran for a time: only a larger
 /// file makes such a pass longer.
 fn is_kept_in_memory(setup: &Setup, phases: &[Phase]) -> bool {
-    let writes = phases.iter().any(|phase| phase.direction == Direction::Write);
-    writes && setup.jobs.iter().any(|job| job.options.is_on("direct") != Some(true))
+    let moves = |phase: &Phase| matches!(phase.direction, Direction::Read | Direction::Write | Direction::Mixed);
+    phases.iter().any(moves) && setup.jobs.iter().any(|job| job.options.is_on("direct") != Some(true))
 }
 
 fn is_mapped(setup: &Setup) -> bool {
     setup.jobs.iter().any(|job| job.options.engine() == Some("mmap"))
 }
 
-/// Returns the command with a size at which buffered writes take the wanted time, where one size is given.
+/// Returns the command with a size at which buffered passes take the wanted time, where one size is given.
 pub(super) fn sized(argv: &[String], about: &Sizing<'_>) -> Resized {
     let unchanged = || Resized { argv: argv.to_vec(), makes: Vec::new() };
     let setup = Setup::new(argv, about.files);
@@ -261,7 +266,6 @@ impl Given {
     }
 
     fn longer(&self, seconds: f64) -> String {
-        let seconds = seconds.ceil().max(1.0);
         match (self.has("runtime"), self.has("time_based")) {
             (true, true) => format!("use a longer `runtime`, about {seconds:.0} s"),
             (true, false) => {
@@ -305,7 +309,7 @@ mod tests {
         }
         let plain = fio("fio --name=a --rw=write");
         assert_eq!(plain.written("end_fsync=1"), "`--end_fsync=1`");
-        assert_eq!(plain.longer(29.4), "add `--runtime=30s --time_based`");
+        assert_eq!(plain.longer(30.0), "add `--runtime=30s --time_based`");
         assert_eq!(fio("fio --name=a --runtime=5").longer(30.0), "use a `runtime` of about 30 s with `--time_based`");
         assert_eq!(fio("fio --name=a --runtime=5 --time_based").longer(30.0), "use a longer `runtime`, about 30 s");
         assert_eq!(fio("fio a.fio").written("direct=1"), "`direct=1` in the job file");
