@@ -47,7 +47,11 @@ pub(crate) fn why(run: &JudgedRun) -> String {
                 (0, _) => "there is no figure to judge".to_owned(),
                 (all, left) => confirmed(all, left),
             };
-            if warnings.is_empty() { claims } else { format!("{claims}, with warnings: {}", list(&warnings, 4)) }
+            match (warnings.is_empty(), undecided(run)) {
+                (true, None) => claims,
+                (true, Some(open)) => format!("{claims}; {open}"),
+                (false, _) => format!("{claims}, with warnings: {}", list(&warnings, 4)),
+            }
         }
         RunVerdict::Verified => match (run.judged.len(), not_checked(run)) {
             (0, _) => "there is no figure to judge, and no discrepancy was found".to_owned(),
@@ -231,6 +235,13 @@ fn codes_firing(run: &JudgedRun, severity: Severity) -> Vec<String> {
         .into_iter()
         .map(|(_, (code, name))| format!("{code} {name}"))
         .collect()
+}
+
+/// What could not be decided, where figures hold: `AB602 could not be decided`; `None` where all was.
+pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
+    let open = run.findings.iter().filter(|f| f.outcome == Outcome::Undecided && f.message.suppression().is_none());
+    let codes = distinct(open.map(|f| f.code.as_str()));
+    (!codes.is_empty()).then(|| format!("{} could not be decided", list(&codes, 3)))
 }
 
 /// Adds the names to the codes.

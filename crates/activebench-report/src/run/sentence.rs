@@ -52,10 +52,10 @@ fn why(run: &JudgedRun) -> String {
         RunVerdict::Verified => all_confirmed(),
         RunVerdict::Qualified => {
             let warnings = Cause::of(run).iter().filter(|cause| cause.severity == Severity::Warn).count();
-            if warnings == 0 {
-                all_confirmed()
-            } else {
-                format!("{}, with {}", all_confirmed(), count(warnings, "warning"))
+            match (warnings, headline::undecided(run)) {
+                (0, None) => all_confirmed(),
+                (0, Some(open)) => format!("{}; {open}", all_confirmed()),
+                (warnings, _) => format!("{}, with {}", all_confirmed(), count(warnings, "warning")),
             }
         }
         RunVerdict::Discrepancy => match (wrong, all) {

@@ -17,6 +17,16 @@ fn every_sample_reads_as_intended() {
 }
 
 #[test]
+fn a_qualified_run_without_a_warning_says_what_could_not_be_decided() {
+    let mut run = samples::qualified();
+    run.findings.retain(|finding| finding.outcome != Outcome::Fires);
+    let text = render(&run, false, None);
+    assert!(text.contains("confirmed; AB601 could not be decided"), "{text}");
+    run.findings.clear();
+    assert!(!render(&run, false, None).contains("could not be decided"));
+}
+
+#[test]
 fn a_narrow_terminal_still_shows_every_column() {
     insta::assert_snapshot!("narrow", render(&samples::misleading(), false, Some(60)));
     insta::assert_snapshot!("columns_80", render(&samples::misleading(), false, Some(80)));
