@@ -97,32 +97,52 @@ static always_inline int has_sectors(u32 operation)
 	return carries_data(operation) || operation == OP_DISCARD || operation == OP_WRITE_ZEROES;
 }
 
+/* What the page of a bio says of the file whose data it carries. */
+enum by_page {
+	PAGE_OF_NO_FILE, /* anonymous, or no page of a file */
+	PAGE_AS_BUFFER,	 /* of this file, but it does not move between its file and the page cache */
+	PAGE_OF_CACHE,	 /* the bio carries this file's data to or from the page cache */
+};
+
 /*
- * The file of the page that a bio's first vector holds; 0 for anonymous and other pages.
- * A bio never mixes files, so the first vector will do for a bio that was advanced too.
+ * The file of the page that a bio's first vector holds. A bio never mixes files, so the first
+ * vector will do for a bio that was advanced too.
+ * The buffer of direct I/O may lie in shared memory, in huge pages, or in a mapped file: then the
+ * page belongs to that file, and the data to another. A page of the page cache that is written is
+ * under writeback, one that is read is not yet up to date. Blocks of devices have their own
+ * buffers, whose pages show neither.
  */
-static never_inline int owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
+static never_inline enum by_page owner_by_page(struct bio *bio, u64 *ino, u32 *s_dev, u8 *kind)
 {
 	struct bio_vec *vector = READ_FIELD(bio, bi_io_vec);
 	struct page *page = NULL;
 	struct address_space *mapping;
 	struct inode *host;
+	u64 flags = 0;
 	u64 head;
 
 	page = READ_FIELD(vector, bv_page);
 	if (!page)
-		return 0;
+		return PAGE_OF_NO_FILE;
 	head = READ_FIELD(page, compound_head);
 	if (head & 1)
 		page = (struct page *)(head - 1);
 	mapping = READ_FIELD((struct folio *)page, mapping);
 	if (!mapping || (u64)mapping & MAPPING_FLAGS)
-		return 0;
+		return PAGE_OF_NO_FILE;
 	host = READ_FIELD(mapping, host);
 	if (!host)
-		return 0;
+		return PAGE_OF_NO_FILE;
 	identify(host, ino, s_dev, kind);
-	return *kind != FILE_OTHER;
+	if (*kind == FILE_OTHER)
+		return PAGE_OF_NO_FILE;
+	if (*kind == FILE_BLOCK_DEVICE)
+		return PAGE_OF_CACHE;
+	/* The flags are the first word, whatever their type. */
+	bpf_probe_read_kernel(&flags, sizeof(flags), page);
+	if ((READ_FIELD(bio, bi_opf) & OP_MASK) == OP_WRITE)
+		return flags & 1ull << ENUM_VALUE(enum pageflags, PG_writeback) ? PAGE_OF_CACHE : PAGE_AS_BUFFER;
+	return flags & 1ull << ENUM_VALUE(enum pageflags, PG_uptodate) ? PAGE_AS_BUFFER : PAGE_OF_CACHE;
 }
 
 /* The request that a worker of io_uring serves; 0 for other tasks. */
@@ -201,14 +221,15 @@ static always_inline void set_file(struct block_record *record, u64 ino, u32 s_d
 static always_inline void name_file(struct block_record *record, struct bio *bio, struct task_struct *task,
 				    struct task_state *state)
 {
-	u64 ino = 0;
-	u32 s_dev = 0;
-	u8 kind = 0;
+	u64 page_ino = 0, ino = 0;
+	u32 page_s_dev = 0, s_dev = 0;
+	u8 page_kind = 0, kind = 0;
+	enum by_page by_page = owner_by_page(bio, &page_ino, &page_s_dev, &page_kind);
 
-	if (owner_by_page(bio, &ino, &s_dev, &kind)) {
-		set_file(record, ino, s_dev, kind);
+	if (by_page == PAGE_OF_CACHE) {
+		set_file(record, page_ino, page_s_dev, page_kind);
 	} else if (state && state->op && state->file_kind != FILE_OTHER) {
-		/* Anonymous pages: direct I/O of the call in flight. */
+		/* Direct I/O of the call in flight. */
 		set_file(record, state->ino, state->s_dev, state->file_kind);
 	} else if (state && owner_by_ring(task, state, &ino, &s_dev, &kind)) {
 		set_file(record, ino, s_dev, kind);
@@ -216,6 +237,8 @@ static always_inline void name_file(struct block_record *record, struct bio *bio
 		set_file(record, state->submitted_ino, state->submitted_s_dev, state->submitted_kind);
 	} else if ((state || task->flags & PF_KTHREAD) && owner_by_request(bio, &ino, &s_dev, &kind, !state)) {
 		set_file(record, ino, s_dev, kind);
+	} else if (by_page == PAGE_AS_BUFFER) {
+		set_file(record, page_ino, page_s_dev, page_kind);
 	}
 }
 
@@ -353,6 +376,7 @@ static long complete_bio(u32 index, struct completion *completion)
 	struct bio *bio = (struct bio *)completion->bio;
 	struct block_record *record = &completion->record;
 	struct bio_owner *owner;
+	enum by_page by_page = PAGE_OF_NO_FILE;
 	u64 key = (u64)bio;
 	u64 ino = 0;
 	u32 s_dev = 0;
@@ -380,7 +404,9 @@ static long complete_bio(u32 index, struct completion *completion)
 		/* The parts of a split bio complete on any CPU. */
 		gone = __sync_fetch_and_sub(&owner->left, bytes) <= bytes;
 	}
-	if (carries_data(record->operation) && owner_by_page(bio, &ino, &s_dev, &kind)) {
+	if (carries_data(record->operation))
+		by_page = owner_by_page(bio, &ino, &s_dev, &kind);
+	if (by_page == PAGE_OF_CACHE || (by_page == PAGE_AS_BUFFER && !owner)) {
 		owned = BLOCK_OWNED | (kind == FILE_BLOCK_DEVICE ? BLOCK_OWNER_IS_DEVICE : 0);
 	} else if (owner) {
 		ino = owner->ino;

@@ -184,7 +184,7 @@ struct request {
 
 /* Bit numbers move between kernels: read them through ENUM_VALUE. */
 enum req_flag_bits { __REQ_FUA = 17, __REQ_PREFLUSH = 18 };
-enum pageflags { PG_head = 6 };
+enum pageflags { PG_head = 6, PG_uptodate = 2, PG_writeback = 1 };
 
 #pragma clang attribute pop
 

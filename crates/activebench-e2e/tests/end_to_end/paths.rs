@@ -158,6 +158,12 @@ fn direct_io_of_every_path_is_put_down_to_its_file() {
         &[uring, "--iodepth=8", "--fixedbufs=1", "--registerfiles=1"],
         &[uring, "--iodepth=8", "--sqthread_poll=1"],
         &[uring, "--iodepth=8", "--force_async=1"],
+        // The pages of the buffers belong to another file.
+        &["--ioengine=psync", "--mem=shm"],
+        &["--ioengine=psync", "--mem=mmap:buffers.dat"],
+        &["--ioengine=libaio", "--iodepth=8", "--mem=mmapshared"],
+        &[uring, "--iodepth=8", "--mem=shm"],
+        &[uring, "--iodepth=8", "--fixedbufs=1", "--mem=mmap:buffers.dat"],
     ] {
         let mut all = vec!["--rw=randread", "--direct=1"];
         all.extend(options);

@@ -301,6 +301,9 @@ impl Draft {
                 _ => {}
             }
         }
+        if in_percent(rng, 15) {
+            job.set("mem", one_of(rng, &["shm", "mmap", "mmapshared", "mmap:{beside}/buffers"]));
+        }
         match rng.u32(0..20) {
             0 => job.set("refill_buffers", 1),
             1 => job.set("buffer_compress_percentage", 0),
