@@ -62,11 +62,19 @@ pub struct ObservedPasses<'a> {
     /// The files of each pass over names; those passes are behind the passes of data.
     named: Vec<Set>,
     global_syncs: Vec<CallSpan>,
-    /// Successful syncs of each file, through any descriptor of any process, in order.
+    /// Syncs of each file that made its data durable, through any descriptor of any process, in order.
     syncs: HashMap<FileId, Vec<CallSpan>>,
+    /// Calls that only began or awaited the writing of its data, likewise.
+    waits: HashMap<FileId, Vec<CallSpan>>,
     /// Opens of descriptors through which no data went, by process and file: a descriptor that was opened and then
     /// duplicated, in order.
     bare_opens: HashMap<(u32, FileId), Vec<u64>>,
+}
+
+/// Returns the first of these calls, in their order, that began behind a run of writes; `None` behind reads.
+fn first_behind(syncs: &[CallSpan], run: &Run<'_>) -> Option<CallSpan> {
+    let behind = syncs.partition_point(|sync| sync.start_ns < run.end_ns);
+    syncs.get(behind).copied().filter(|_| run.direction == Direction::Write)
 }
 
 /// Places in a list of runs, ascending: a run is in several passes, and there may be a million of them.
@@ -92,19 +100,20 @@ impl<'a> ObservedPasses<'a> {
     pub fn new(activity: &'a Activity) -> Self {
         let global_syncs = successful(activity);
         let data = data_files(activity);
-        let mut syncs: HashMap<FileId, Vec<CallSpan>> = HashMap::default();
+        let (mut syncs, mut waits) = (HashMap::default(), HashMap::default());
         let mut bare_opens: HashMap<(u32, FileId), Vec<u64>> = HashMap::default();
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
-            let mut own = own.map(|brief| brief.span).filter(|span| span.returned == 0).peekable();
-            if own.peek().is_some() {
-                syncs.entry(pass.file).or_default().extend(own);
+            for span in own.map(|brief| brief.span).filter(|span| span.returned == 0) {
+                let of_kind: &mut HashMap<_, Vec<_>> = if span.op.makes_durable() { &mut syncs } else { &mut waits };
+                of_kind.entry(pass.file).or_default().push(span);
             }
             if let Some(open) = pass.open.filter(|_| !pass.steps.iter().any(is_data)) {
                 bare_opens.entry((pass.tgid, pass.file)).or_default().push(open.start_ns);
             }
         }
-        syncs.values_mut().for_each(|syncs| syncs.sort_by_key(|sync| sync.start_ns));
+        let in_order = |spans: &mut Vec<CallSpan>| spans.sort_by_key(|span| span.start_ns);
+        syncs.values_mut().chain(waits.values_mut()).for_each(in_order);
         bare_opens.values_mut().for_each(|opens| opens.sort_unstable());
         let mut found = Self {
             passes: Vec::new(),
@@ -114,6 +123,7 @@ impl<'a> ObservedPasses<'a> {
             named: Vec::new(),
             global_syncs,
             syncs,
+            waits,
             bare_opens,
         };
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
@@ -228,14 +238,17 @@ impl<'a> ObservedPasses<'a> {
         of_set(&self.runs, set)
     }
 
-    /// Returns the first successful sync behind a run of writes.
+    /// Returns the first successful call behind a run of writes that waited for them.
     fn sync_behind(&self, run: &Run<'_>) -> Option<CallSpan> {
-        if run.direction != Direction::Write {
-            return None;
-        }
+        let waits = self.waits.get(&run.pass.file).and_then(|waits| first_behind(waits, run));
+        [self.durable_behind(run), waits].into_iter().flatten().min_by_key(|sync| sync.start_ns)
+    }
+
+    /// Returns the first successful sync behind a run of writes that made them durable.
+    fn durable_behind(&self, run: &Run<'_>) -> Option<CallSpan> {
         let own = self.syncs.get(&run.pass.file).map_or(&[][..], Vec::as_slice);
-        let after = |syncs: &[CallSpan]| syncs.get(syncs.partition_point(|sync| sync.start_ns < run.end_ns)).copied();
-        [after(own), after(&self.global_syncs)].into_iter().flatten().min_by_key(|sync| sync.start_ns)
+        let found = [first_behind(own, run), first_behind(&self.global_syncs, run)];
+        found.into_iter().flatten().min_by_key(|sync| sync.start_ns)
     }
 
     /// Returns when the file of a run was opened for it: the first open, where the descriptor is a duplicate.
@@ -276,7 +289,7 @@ impl<'a> ObservedPasses<'a> {
         let is_synced = |until_ns: u64| {
             let mut written = runs().filter(|run| run.direction == Direction::Write).peekable();
             written.peek().is_some()
-                && written.all(|run| self.sync_behind(run).is_some_and(|sync| sync.end_ns <= until_ns))
+                && written.all(|run| self.durable_behind(run).is_some_and(|sync| sync.end_ns <= until_ns))
         };
         let closed = runs().filter(|run| run.is_last).filter_map(|run| run.pass.close);
         let closed = closed.map(|close| close.end_ns).filter(|at_ns| *at_ns > end_ns).max();

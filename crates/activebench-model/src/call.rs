@@ -197,10 +197,15 @@ impl Op {
         matches!(self, Op::AioRead | Op::AioWrite | Op::AioFsync | Op::AioFdatasync | Op::UringRead)
             || matches!(self, Op::UringWrite | Op::UringFsync | Op::UringFdatasync | Op::UringOther)
     }
-    /// Returns `true` when the call makes data of one file durable that was written before.
+    /// Returns `true` when the call waits until data of one file that was written before is at the storage.
     pub fn is_file_sync(self) -> bool {
         matches!(self, Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange | Op::AioFsync | Op::AioFdatasync)
             || matches!(self, Op::UringFsync | Op::UringFdatasync)
+    }
+    /// Returns `true` when the call, where it succeeds, makes data of one file durable that was written before.
+    /// `sync_file_range` does not: it writes no metadata, and the device keeps the data in its cache.
+    pub fn makes_durable(self) -> bool {
+        self.is_file_sync() && self != Op::SyncFileRange
     }
 }
 

@@ -83,7 +83,7 @@ impl View<'_> {
         self.each_sync_inside(window, |sync| {
             failed_syncs += u64::from(!sync.succeeded && sync.op != Op::MsyncAsync);
             msyncs += u64::from(matches!(sync.op, Op::Msync | Op::MsyncAsync));
-            if sync.succeeded && sync.op != Op::SyncFileRange {
+            if sync.makes_durable() {
                 succeeded += 1;
                 latencies.record(sync.end_ns.saturating_sub(sync.start_ns), 1);
             }

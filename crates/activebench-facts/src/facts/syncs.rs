@@ -33,8 +33,8 @@ impl From<&BriefSync> for Sync {
 }
 
 impl Sync {
-    fn makes_durable(&self) -> bool {
-        self.succeeded && self.op != Op::SyncFileRange
+    pub(super) fn makes_durable(&self) -> bool {
+        self.succeeded && (self.op.makes_durable() || !self.op.is_file_sync())
     }
 }
 

@@ -17,6 +17,20 @@ fn lines(passes: &ObservedPasses<'_>) -> Vec<String> {
 }
 
 #[test]
+fn a_wait_for_writeback_ends_a_clock_and_makes_nothing_durable() {
+    let mut story = Story::new();
+    story.open(3, "/mnt/a");
+    story.writes(3, 4);
+    story.call(Op::SyncFileRange, 3, 0, 4 * BLOCK, 0);
+    story.close(3);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let windows = &passes.passes()[0].windows;
+    assert!(windows.iter().any(|window| window.phase == "write-a-with-sync"), "{windows:?}");
+    assert!(!windows.iter().any(|window| window.has_sync), "{windows:?}");
+}
+
+#[test]
 fn a_file_that_is_written_synced_and_read_has_two_passes_with_the_spans_that_a_program_can_time() {
     let mut story = Story::new();
     story.open(3, "/mnt/a");
