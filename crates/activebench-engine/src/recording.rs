@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use activebench_host::{IoLimits, Process, Roots, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileId, FileKind, Op};
@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::failure::{ExitCode, Failure, OrExit};
+use crate::interruption::Stop;
 use crate::terminal::{Expected, Shown, Terminal};
 use crate::{allocator, benchmarks, ceiling, derived_files, doctor, judge, plan, tool_files};
 
@@ -310,7 +311,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
         tool_files::restore(adapter, command, &files.kept, &mut terminal);
     }
     let interrupted = outcome.child.stopped_by_us.is_some_and(StopReason::ends_us);
-    let mut incomplete = gathered(&mut writer, &outcome);
+    let mut incomplete = gathered(&mut writer, &outcome, observing.quiet);
     incomplete.extend(files.unread);
     let links = files.links;
     incomplete.extend(writer.write_tool_files(&files.kept).err().map(|error| error.to_string()));
@@ -347,6 +348,39 @@ fn expected(command: &CommandLine) -> Expected {
     known.map_or_else(Expected::default, |(adapter, own)| {
         Expected::of(&adapter.plan(&own, &plan::input_files(adapter, &own).0).phases)
     })
+}
+
+/// The events of a long run on their way into the run directory: minutes may pass without anything else to be seen.
+struct Writing {
+    all: u64,
+    written: u64,
+    started: Instant,
+    next: Instant,
+}
+
+impl Writing {
+    /// Time until the first line.
+    const FIRST: Duration = Duration::from_secs(3);
+    /// Time between two lines.
+    const PAUSE: Duration = Duration::from_secs(20);
+
+    fn new(all: u64) -> Self {
+        let started = Instant::now();
+        Self { all, written: 0, started, next: started + Self::FIRST }
+    }
+
+    /// Counts events, and returns what is to be said now: `writing the record: 12 M of 300 M events, ETA 96 s`.
+    fn line(&mut self, events: u64, now: Instant) -> Option<String> {
+        self.written += events;
+        if now < self.next {
+            return None;
+        }
+        self.next = now + Self::PAUSE;
+        let (written, all) = (self.written as f64, self.all.max(self.written) as f64);
+        let left = now.saturating_duration_since(self.started).as_secs_f64() * (all / written.max(1.0) - 1.0);
+        let [written, all] = [written, all].map(|count| significant(count / 1e6));
+        Some(format!("writing the record: {written} M of {all} M events, ETA {left:.0} s"))
+    }
 }
 
 /// A run whose record is complete, and which is not judged yet.
@@ -476,7 +510,7 @@ pub fn keep_watch(watch: WatchToRecord<'_>, recorder: &mut Recorder) -> Result<K
             return Err(no_observation(error, "no observation, so nothing was watched", WATCH_WITHOUT_RIGHTS));
         }
     };
-    let mut incomplete = gathered(&mut writer, &outcome);
+    let mut incomplete = gathered(&mut writer, &outcome, observing.quiet);
     let (host, unread) = observed_host(&mut outcome, command, other_tracers);
     incomplete.extend(unread);
     let mut manifest = Manifest {
@@ -629,7 +663,7 @@ fn complete_killed(
         readings: Readings::default(),
         incomplete: vec![why.to_owned()],
     };
-    let mut incomplete = gathered(&mut writer, &outcome);
+    let mut incomplete = gathered(&mut writer, &outcome, true);
     let (mut host, unread) = host(&mut outcome, &command);
     incomplete.extend(unread);
     // Nobody read the host while the tool ran.
@@ -753,10 +787,18 @@ fn no_observation(error: RunError, so: &'static str, without: &'static str) -> F
 
 /// Writes what was gathered; returns why it is not complete. The writer itself adds to the manifest what it cannot
 /// write; the run is judged on what is there.
-fn gathered(writer: &mut RunWriter, outcome: &Outcome) -> Vec<String> {
+fn gathered(writer: &mut RunWriter, outcome: &Outcome, quiet: bool) -> Vec<String> {
     let mut incomplete = outcome.incomplete.clone();
     let observation = &outcome.observation;
-    incomplete.extend(writer.append_all(observation));
+    let mut writing = Writing::new(observation.coverage.records.values().map(|account| account.received).sum());
+    // Whoever does not want to wait for the end keeps what is written until then.
+    let stop = Stop::on_signals().unwrap_or_default();
+    incomplete.extend(writer.append_all(observation, &mut |events| {
+        if let Some(line) = writing.line(events, Instant::now()).filter(|_| !quiet) {
+            say!("{line}");
+        }
+        !stop.is_set()
+    }));
     match observation.stacks() {
         Ok(stacks) => incomplete.extend(writer.write_json(STACKS, &stacks).err().map(|error| error.to_string())),
         Err(error) => incomplete.push(error.to_string()),
@@ -893,4 +935,22 @@ fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>
     let file_systems =
         file_systems.into_iter().map(|(s_dev, path)| StorageRef::FileSystem { s_dev: DeviceNumber(s_dev), path });
     Ok(file_systems.chain(devices.into_iter().map(|device| StorageRef::Device(DeviceNumber(device)))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_writing_says_how_far_it_is_and_a_short_one_nothing() {
+        let mut writing = Writing::new(300_000_000);
+        let started = writing.started;
+        assert_eq!(writing.line(1_000_000, started + Duration::from_secs(1)), None);
+        let line = writing.line(9_000_000, started + Duration::from_secs(4));
+        assert_eq!(line.as_deref(), Some("writing the record: 10 M of 300 M events, ETA 116 s"));
+        assert_eq!(writing.line(9_000_000, started + Duration::from_secs(5)), None);
+        // More than was counted.
+        let line = writing.line(300_000_000, started + Duration::from_secs(60));
+        assert_eq!(line.as_deref(), Some("writing the record: 319 M of 319 M events, ETA 0 s"));
+    }
 }

@@ -90,13 +90,20 @@ macro_rules! tables {
         )*
 
         impl RunWriter {
-            /// Adds all events of a source; returns why some are not there.
-            pub fn append_all(&mut self, source: &dyn EventSource) -> Vec<String> {
+            /// Adds the events of a source; returns why some are not there. `go_on` is called with the number of
+            /// events of each batch, after it; where it returns `false`, no more are added.
+            pub fn append_all(&mut self, source: &dyn EventSource, go_on: &mut dyn FnMut(u64) -> bool) -> Vec<String> {
                 let mut unread = Vec::new();
                 $(
                     for batch in source.$method() {
                         match batch {
-                            Ok(events) => self.append(&events),
+                            Ok(events) => {
+                                self.append(&events);
+                                if !go_on(events.len() as u64) {
+                                    unread.push("interrupted while the events were written".to_owned());
+                                    return unread;
+                                }
+                            }
                             Err(error) => unread.push(error.to_string()),
                         }
                     }

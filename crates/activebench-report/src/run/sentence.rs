@@ -22,8 +22,9 @@ pub(crate) fn sentence(run: &JudgedRun) -> String {
             targets.push(target);
         }
     }
-    if targets.is_empty() {
-        targets = host.targets.iter().collect();
+    // Of those that a run touched, nobody knows which one the figures are about.
+    if let ([], [only]) = (targets.as_slice(), host.targets.as_slice()) {
+        targets.push(only);
     }
     let place = match targets.as_slice() {
         [target] => {

@@ -72,7 +72,9 @@ pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<S
             let window_ns = about.phase.and_then(|phase| phase.window).map_or(0, Window::duration_ns);
             let seconds = (window_ns as f64 * about.times_longer / 1e9).ceil().max(1.0);
             match is_kept_in_memory(&Setup::new(about.argv, about.files), about.phase.map_or(&[], slice::from_ref)) {
-                true => format!("use a larger `size`, for about {seconds:.0} s: what runs again finds its file in memory"),
+                true => {
+                    format!("use a larger `size`, for about {seconds:.0} s: what runs again finds its file in memory")
+                }
                 false => given.longer(seconds),
             }
         }
