@@ -117,7 +117,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             false => (FACTS_OF_THE_RUN_QUEUE, waited as Question),
         };
         let questions = [(FACTS_OF_STEAL, stolen as Question), of_the_run_queue];
-        Ok(case.concerning_rates()?.asked_both(phase, questions))
+        let case = case.concerning_rates()?;
+        // What both rest on.
+        let case = match is_traced(run) {
+            true => case.resting_on([FACTS_OF_STEAL, FACTS_OF_TRACER].concat()),
+            false => case,
+        };
+        Ok(case.asked_both(phase, questions))
     })
 }
 
@@ -269,12 +275,12 @@ fn waited_at_least(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Ha
     let between = format!("between {} and {}", Quantity::ratio(least.min(1.0)), Quantity::ratio(most.min(1.0)));
     if least <= limit.value.value {
         return Err(Halt::undecided(format!(
-            "The threads waited for a CPU for {between} of their time, and a tracer makes them wait too (hint: {SHOWN_BY})."
+            "The threads waited for a CPU for {between} of their time. A tracer makes them wait too (hint: {SHOWN_BY})."
         )));
     }
     if run.fact(phase, FactName::ActiveTasks)? + 1.0 > f64::from(run.manifest.host.cpus.max(1)) {
         return Err(Halt::undecided(format!(
-            "The threads waited for a CPU for {between} of their time, and with the tracer they are more than the CPUs \
+            "The threads waited for a CPU for {between} of their time. With the tracer they are more than the CPUs \
              (hint: {SHOWN_BY})."
         )));
     }

@@ -164,7 +164,7 @@ fn idle_at_least(run: &Run<'_>, phase: &Phase, (windows, outside): (f64, f64), l
     let least = run.fact(phase, FactName::ThreadIdleAtLeast)?.min(outside) / windows;
     if least < limit {
         return Err(Halt::undecided(format!(
-            "The tasks idled for {} to {} of their time, as far as a tracer sees it (hint: {SHOWN_BY}).",
+            "The tasks idled for {} to {} of their time. A tracer sees no more (hint: {SHOWN_BY}).",
             Quantity::ratio(least),
             Quantity::ratio(most)
         )));

@@ -211,7 +211,7 @@ fn held_at_most(case: &Case<'_>, phase: &Phase, starts: bool) -> Result<f64, Hal
     if starts {
         // How long the process waited that starts the others is not among the facts.
         return Err(Halt::undecided(format!(
-            "The tasks were apart for so short a time that the stops of a tracer may be the cause (hint: {SHOWN_BY})."
+            "The tasks were apart for a short time. The stops of a tracer may be the cause (hint: {SHOWN_BY})."
         )));
     }
     let coverage = &case.run.manifest.coverage;

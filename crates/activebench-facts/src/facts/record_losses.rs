@@ -12,7 +12,7 @@ pub(super) const CALLS_HOOK: &str = Hook::SysExit.name();
 pub(super) const CACHE_HOOK: &str = Hook::AddToPageCache.name();
 
 /// What makes the kernel programs possible, which see what a tracer does not.
-const RIGHT: &str = "CAP_BPF and CAP_PERFMON, or root, show it: --backend bpf";
+pub(super) const RIGHT: &str = "CAP_BPF and CAP_PERFMON, or root, show it: --backend bpf";
 
 /// Says that a tracer does not see something, and which right shows it.
 fn unseen() -> String {

@@ -10,6 +10,7 @@ use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::grouped::Grouped;
 use activebench_model::units::Quantity;
 
+use super::record_losses::RIGHT;
 use super::tally::ThreadSpan;
 
 const SOURCE: &str = "/proc/PID/task/TID/schedstat";
@@ -44,6 +45,10 @@ fn grown(readings: &[ThreadReading], start_ns: u64, end_ns: u64, of: fn(&ThreadR
     (least_ns, most_ns.min(around_ns).max(least_ns))
 }
 
+fn unknown() -> String {
+    format!("the account of a thread's time was not read, or not kept (hint: {RIGHT})")
+}
+
 impl<'a> Accounts<'a> {
     pub(super) fn new(accounts: &'a [ThreadAccount]) -> Self {
         let started = |account: &&ThreadAccount| account.readings.first().map_or(0, |reading| reading.at_ns);
@@ -62,7 +67,7 @@ impl<'a> Accounts<'a> {
     fn times(&self, spans: &[ThreadSpan]) -> Result<Times, String> {
         let mut times = Times::default();
         for span in spans {
-            let account = self.of(span).ok_or("the account of a thread's time was not read, or not kept")?;
+            let account = self.of(span).ok_or_else(unknown)?;
             let of = |of| grown(&account.readings, span.start_ns, span.end_ns, of);
             let ((waited_ns, waited_most_ns), (_, tracer_ns)) =
                 (of(|reading| reading.waited_ns), of(|reading| reading.waited_for_tracer_ns));
