@@ -316,7 +316,7 @@ fact_names! {
     /// Source: as above.
     ThreadWaitAtMost = "thread_wait_at_most_ns", Ns;
     /// Least time inside the window for which the phase's threads could run and waited for a CPU, without what the tracer
-    /// may have caused: the CPU time of the observation, and 1 ms of each wait. Source: as above.
+    /// may have caused: its own CPU time, and 1 ms of what the thread waited between two stops. Source: as above.
     ThreadWaitAtLeast = "thread_wait_at_least_ns", Ns;
     /// Least time inside the window for which the phase's threads were outside of the calls that are followed, neither on a
     /// CPU nor waiting for one, and without a request in flight; without 1 ms of each such time. Times in which the
