@@ -56,8 +56,9 @@ pub(crate) struct Options {
     /// the same question
     #[arg(long, conflicts_with_all = ["honest", "lies", "again"])]
     advice: bool,
-    /// Run the product as an ordinary user without rights, for whom a tracer observes; this writes a page of its own
-    #[arg(long, conflicts_with_all = ["honest", "lies", "again", "advice"])]
+    /// Run the product as an ordinary user without rights, for whom a tracer observes: what it does not see may leave a run
+    /// undecided. This writes a page of its own
+    #[arg(long, conflicts_with = "advice")]
     trace: bool,
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
@@ -86,7 +87,11 @@ impl Options {
     fn shown(&self) -> String {
         let again = if self.again { " --again" } else { "" };
         let busy = if self.busy { " --busy" } else { "" };
-        format!("cargo xtask truth --honest {} --lies {} --seed {}{again}{busy}", self.honest, self.lies, self.seed)
+        let trace = if self.trace { " --trace" } else { "" };
+        format!(
+            "cargo xtask truth{trace} --honest {} --lies {} --seed {}{again}{busy}",
+            self.honest, self.lies, self.seed
+        )
     }
 
     /// Returns the section of the page for these runs.
@@ -167,10 +172,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let all_of_them = options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
     if all_of_them && if are_drawn { options.page } else { !options.busy } {
         let path = workspace::root().join(if options.trace { PAGE_WITHOUT_RIGHTS } else { PAGE });
-        let present = match options.trace {
-            true => String::new(),
-            false => fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?,
-        };
+        let present = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let provenance = provenance::line(tools::FOR_TRUTH, started.elapsed())?;
         let page = match (are_drawn, options.advice) {
             (true, _) => {
@@ -178,7 +180,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
                 page::with_section(&present, options.section(), &section)
             }
             (false, true) => page::with_section(&present, ADVISED, &page::advised(&outcomes, &provenance)),
-            (false, false) if options.trace => page::without_rights(&outcomes, &provenance),
+            (false, false) if options.trace => {
+                page::without_rights(&outcomes, &provenance) + &page::sections(&present, DRAWN)
+            }
             (false, false) => {
                 let kept = [ADVISED, DRAWN].map(|title| page::sections(&present, title)).concat();
                 page::render(&outcomes, &provenance) + &kept

@@ -1,5 +1,5 @@
 //! Evidence that detectors share: amounts of bytes, the layers below a file, mapped files, the bytes that a pass moved,
-//! payload, links, and figures that are computed from the calls.
+//! payload, links, figures that are computed from the calls, and what a tracer leaves open.
 
 pub(crate) mod bytes;
 pub(crate) mod daemon;
@@ -13,3 +13,4 @@ mod moved_bytes;
 pub(crate) mod payload;
 pub(crate) mod rebuilt_figure;
 mod system_clock;
+pub(crate) mod traced;

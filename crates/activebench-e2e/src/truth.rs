@@ -251,9 +251,13 @@ fn play_drawn(case: &Case, drawn: &Drawn, stage: &Stage, options: &[&str], comma
         return (Outcome::NotRun(format!("no end after {} s", DRAWN_LIMIT.as_secs())), line).into();
     };
     let moved = stage.moved().zip(before).map(|(after, before)| after.since(before));
-    let outcome = drawn::check::outcome(case, drawn, &ran.report, moved, stage.beside());
+    let outcome = match refused(&ran) {
+        Some(why) => Outcome::NotRun(why),
+        None => drawn::check::outcome(case, drawn, &ran.report, moved, stage.beside()),
+    };
     let story = format!("{line}\n{}", ran.story());
     let played: Played = (outcome, story).into();
+    let played = played.with_reports(case, std::slice::from_ref(&ran.report));
     Played { answers: drawn::check::answers(&ran.report), ..played }
 }
 

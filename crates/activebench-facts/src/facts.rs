@@ -56,6 +56,7 @@ mod steal;
 mod syncs;
 mod tally;
 mod task_rates;
+mod thread_accounts;
 mod thread_time;
 mod timeline;
 mod traced;

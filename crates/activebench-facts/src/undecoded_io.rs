@@ -31,7 +31,7 @@ impl Undecoded {
         let probes = &coverage.probes;
         let mut counted = vec![("io_uring splice, multishot or device commands", self.uring_other)];
         if !URING_HOOKS.iter().all(|hook| probes.iter().any(|probe| probe.hook == *hook && probe.attached)) {
-            counted.push(("io_uring", self.uring_enter));
+            counted.push((BlindPath::URING, self.uring_enter));
         }
         counted.push(("mmap", data_mappings(&activity.passes, phases)));
         counted.retain(|(_, calls)| *calls > 0);

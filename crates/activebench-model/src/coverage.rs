@@ -85,6 +85,64 @@ pub struct Traced {
     /// Counters of the devices below the files that were used; none from an activebench that did not read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceCounters>,
+    /// Accounts of CPU time of the threads, of those that lived the longest: at most 256. None where the kernel keeps no
+    /// such accounts, or from an activebench that did not read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadAccount>,
+    /// Time for which the tracing thread itself waited for a CPU: threads that had stopped waited for it meanwhile. `None`
+    /// where it could not be read, or from an activebench that did not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+}
+
+/// What the kernel's account of a thread's time (`/proc/PID/task/TID/schedstat`) said while the thread was stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadAccount {
+    /// The thread.
+    pub tid: u32,
+    /// Readings in the order of time; of a long run a part of them.
+    pub readings: Vec<ThreadReading>,
+    /// Times, from 2 ms on, for which a signal (SIGSTOP, SIGTSTP) stopped it, in their order; `None` where there were too
+    /// many to be kept.
+    pub stops: Option<Vec<StoppedTime>>,
+}
+
+/// A time for which a signal stopped a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoppedTime {
+    /// Its start.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+}
+
+/// One reading of a thread's account, and what the tracer made of all before it. Stored as its numbers in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 5]", into = "[u64; 5]")]
+pub struct ThreadReading {
+    /// Time of the stop.
+    pub at_ns: u64,
+    /// Time on a CPU so far, in either mode.
+    pub cpu_ns: u64,
+    /// Time so far in which it could run and waited for a CPU.
+    pub waited_ns: u64,
+    /// The part of that which the tracer may have caused, at most: it woke the thread, and used a CPU itself.
+    pub waited_for_tracer_ns: u64,
+    /// Time so far outside of calls that stop, neither on a CPU nor waiting for one nor stopped, at least. Only times in
+    /// which its process had no other thread and no request in flight.
+    pub idle_ns: u64,
+}
+
+impl From<[u64; 5]> for ThreadReading {
+    fn from([at_ns, cpu_ns, waited_ns, waited_for_tracer_ns, idle_ns]: [u64; 5]) -> Self {
+        Self { at_ns, cpu_ns, waited_ns, waited_for_tracer_ns, idle_ns }
+    }
+}
+
+impl From<ThreadReading> for [u64; 5] {
+    fn from(reading: ThreadReading) -> Self {
+        [reading.at_ns, reading.cpu_ns, reading.waited_ns, reading.waited_for_tracer_ns, reading.idle_ns]
+    }
 }
 
 /// The counters of a block device with request queues, as the kernel keeps them for everybody
@@ -239,6 +297,18 @@ pub struct BlindPath {
     pub path: String,
     /// Calls seen that lead into it.
     pub calls: u64,
+}
+
+impl BlindPath {
+    /// The path of requests that calls submit to an io_uring.
+    pub const URING: &'static str = "io_uring";
+    /// That of its rings, in which requests can lie without a call.
+    pub const URING_RINGS: &'static str = "io_uring rings, whose requests need no call";
+
+    /// Returns `true` for a path that kernel programs decode, and a tracer does not.
+    pub fn is_decoded_by_kernel_programs(&self) -> bool {
+        [Self::URING, Self::URING_RINGS].contains(&self.path.as_str())
+    }
 }
 
 /// The account of one class of records. The observation is incomplete unless `made = received + lost`.

@@ -308,6 +308,20 @@ fact_names! {
     /// CPU (at most 500 times per second) and at each stack sample. Between these they are interpolated to the
     /// window's ends. Absent for the whole run, whose totals are exact.
     CpuTimesError = "cpu_times_error_ns", Ns;
+    /// Least time for which the phase's threads were on a CPU inside the window, in either mode. Only where a tracer
+    /// observed, like the three below; missing where the account of one of the threads is not known. Source:
+    /// `/proc/PID/task/TID/schedstat` at the threads' stops.
+    ThreadCpuAtLeast = "thread_cpu_at_least_ns", Ns;
+    /// Most time inside the window for which the phase's threads could run and waited for a CPU, whatever the cause.
+    /// Source: as above.
+    ThreadWaitAtMost = "thread_wait_at_most_ns", Ns;
+    /// Least time inside the window for which the phase's threads could run and waited for a CPU, without what the tracer
+    /// may have caused: its own CPU time, and 1 ms of what the thread waited between two stops. Source: as above.
+    ThreadWaitAtLeast = "thread_wait_at_least_ns", Ns;
+    /// Least time inside the window for which the phase's threads were outside of the calls that are followed, neither on a
+    /// CPU nor waiting for one, and without a request in flight; without 1 ms of each such time. Times in which the
+    /// thread's process had other threads do not count. Source: as above, and calls.
+    ThreadIdleAtLeast = "thread_idle_at_least_ns", Ns;
     /// Stack samples of the phase's threads on CPU inside the window. Source: samples.
     StackSamples = "stack_samples", Count;
     /// Share of these in user mode; the rest was in the kernel. Missing without samples. Source: samples.

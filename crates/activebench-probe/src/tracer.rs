@@ -17,6 +17,7 @@ mod memory;
 mod processes;
 mod ptrace;
 mod requests;
+mod threads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::thread::JoinHandleExt;
@@ -49,6 +50,7 @@ use devices::Devices;
 use processes::{Elsewhere, Io, Processes};
 use ptrace::{Resume, Stop, Tid};
 use requests::InFlight;
+use threads::{Accounts, Goes, Own};
 
 /// Calls that wait to be stored together.
 const BATCH: usize = 32;
@@ -215,6 +217,8 @@ fn trace(mut tracing: Box<Tracing>, root: u32, stop: &AtomicBool, sender: &Sende
             None => break,
         }
     }
+    // The account of this thread goes with it.
+    tracing.waited_ns = tracing.own.waited_ns();
     // Who asked may be gone.
     let _ = sender.send(tracing);
     // What is left cannot go on without a tracer.
@@ -236,6 +240,7 @@ struct Thread {
     table: TableId,
     entered: Option<Box<Entered>>,
     io: Io,
+    time: threads::Thread,
     /// Time of the last reading of its account, and the bytes from storage then; `None` if it could not be read.
     read: (u64, Option<u64>),
     has_ended: bool,
@@ -252,6 +257,9 @@ struct Tracing {
     processes: Processes,
     elsewhere: Elsewhere,
     devices: Devices,
+    accounts: Accounts,
+    own: Own,
+    waited_ns: Option<u64>,
     in_flight: InFlight,
     store: RecordStore,
     payload: PayloadStore,
@@ -287,6 +295,9 @@ impl Tracing {
             processes: Processes::default(),
             elsewhere: Elsewhere::default(),
             devices: Devices::default(),
+            accounts: Accounts::default(),
+            own: Own::default(),
+            waited_ns: None,
             in_flight: InFlight::default(),
             store,
             payload,
@@ -307,6 +318,7 @@ impl Tracing {
 
     /// Adds the first process, which has not executed the tool yet.
     fn begin(&mut self, root: u32) {
+        self.own.begin();
         let table = self.files.new_table();
         self.add_thread(root.cast_signed(), root, table);
         self.processes.begin(root, 0, true);
@@ -317,12 +329,21 @@ impl Tracing {
         let io = Io::of_thread(tgid, tid);
         // Its account begins with nothing; that of the first thread is read when it executes the tool.
         let read = (monotonic_ns(), Some(0));
-        self.threads.insert(tid, Thread { tgid, table, entered: None, io, read, has_ended: false });
+        let time = threads::Thread::new(tgid, tid);
+        self.accounts.joined(tgid, read.0);
+        if let Some(old) =
+            self.threads.insert(tid, Thread { tgid, table, entered: None, io, time, read, has_ended: false })
+        {
+            self.accounts.left(old.tgid, old.time, read.0);
+        }
     }
 
     /// Handles a stop, and lets the thread go on.
     fn take(&mut self, tid: Tid, stop: Stop) {
         let now_ns = monotonic_ns();
+        if !matches!(stop, Stop::Gone(_)) {
+            self.read_time(tid, now_ns);
+        }
         match stop {
             Stop::Entry => self.at_entry(tid, now_ns),
             Stop::Exit => self.at_exit(tid, now_ns),
@@ -339,30 +360,57 @@ impl Tracing {
             }
             Stop::Ending(status) => {
                 self.ending(tid, status, now_ns);
-                ptrace::resume(tid, Resume::Freely, 0);
+                self.resume(tid, Resume::Freely, 0, Goes::Busy);
             }
             Stop::Gone(status) => self.gone(tid, status, now_ns),
             Stop::Trap | Stop::Group if !self.threads.contains_key(&tid) => {
                 self.early.insert(tid);
             }
             Stop::Trap => self.go_on(tid, 0),
-            Stop::Group => ptrace::resume(tid, Resume::Stopped, 0),
+            Stop::Group => self.resume(tid, Resume::Stopped, 0, Goes::Stopped),
             Stop::Signal(signal) => self.go_on(tid, signal),
         }
     }
 
-    fn go_on(&self, tid: Tid, signal: i32) {
-        let is_inside = self.threads.get(&tid).is_some_and(|thread| thread.entered.is_some());
-        ptrace::resume(tid, if is_inside { Resume::ToExit } else { Resume::Freely }, signal);
+    /// Reads the account of the time of a thread that has just stopped.
+    fn read_time(&mut self, tid: Tid, now_ns: u64) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let (tgid, accounts, in_flight) = (thread.tgid, &self.accounts, &self.in_flight);
+        let is_alone = |since_ns| accounts.has_one(tgid, since_ns) && !in_flight.has_any_of(tgid);
+        thread.time.stopped(now_ns, &mut self.own, is_alone);
+    }
+
+    fn go_on(&mut self, tid: Tid, signal: i32) {
+        match self.threads.get(&tid).is_some_and(|thread| thread.entered.is_some()) {
+            true => self.resume(tid, Resume::ToExit, signal, Goes::Busy),
+            false => self.resume(tid, Resume::Freely, signal, Goes::Alone),
+        }
+    }
+
+    fn resume(&mut self, tid: Tid, how: Resume, signal: i32, goes: Goes) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.time.goes_on(monotonic_ns(), &self.own, goes);
+        }
+        ptrace::resume(tid, how, signal);
+    }
+
+    /// Keeps what a thread's account says at this stop, if it is at a call at which a pass may begin or end.
+    fn keep_time(&mut self, tid: Tid, op: Option<Op>) {
+        let is_bound = op.is_some_and(|op| matches!(op, Op::Close | Op::Sync | Op::Syncfs) || op.is_file_sync());
+        if let Some(thread) = self.threads.get_mut(&tid).filter(|_| is_bound) {
+            thread.time.keep();
+        }
     }
 
     fn at_entry(&mut self, tid: Tid, now_ns: u64) {
         self.stops += 1;
         let entered = ptrace::entry_of(tid).and_then(|info| self.entered(tid, &info, now_ns));
+        self.keep_time(tid, entered.as_ref().and_then(|entered| entered.op()));
+        let how = if entered.is_some() { Resume::ToExit } else { Resume::Freely };
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.entered = entered;
         }
-        self.go_on(tid, 0);
+        self.resume(tid, how, 0, Goes::Busy);
         self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
     }
 
@@ -375,8 +423,9 @@ impl Tracing {
         if let Some(finished) = &finished {
             self.settle_requests(tid, finished, end_ns);
             self.read_devices_after(finished);
+            self.keep_time(tid, finished.entered.op());
         }
-        ptrace::resume(tid, Resume::Freely, 0);
+        self.resume(tid, Resume::Freely, 0, Goes::Alone);
         self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
         if let Some(finished) = finished {
             self.record(finished, end_ns);
@@ -416,6 +465,12 @@ impl Tracing {
             (thread.entered, thread.has_ended) = (None, false);
             // What it may read of itself follows from the file that it executes.
             thread.io = Io::of_thread(tgid, tid);
+            if before != tid && before > 0 {
+                // The task is another one.
+                let left = std::mem::replace(&mut thread.time, threads::Thread::new(tgid, tid));
+                self.accounts.joined(tgid, now_ns);
+                self.accounts.left(tgid, left, now_ns);
+            }
             if self.processes.is_unfiltered(tgid) {
                 thread.read = (now_ns, thread.io.read_bytes());
             }
@@ -455,6 +510,7 @@ impl Tracing {
 
     fn remove_thread(&mut self, tid: Tid) {
         let Some(thread) = self.threads.remove(&tid) else { return };
+        self.accounts.left(thread.tgid, thread.time, monotonic_ns());
         if !self.threads.values().any(|other| other.table == thread.table) {
             self.files.forget_table(thread.table);
         }
@@ -644,6 +700,9 @@ impl Tracing {
             self.lose_requests(tgid);
         }
         self.devices.read_all();
+        for (_, thread) in self.threads.drain() {
+            self.accounts.left(thread.tgid, thread.time, u64::MAX);
+        }
         self.flush();
     }
 
@@ -692,6 +751,8 @@ impl Tracing {
                 storage_reads_elsewhere: self.elsewhere.all(),
                 processes: self.processes.accounts(),
                 devices: self.devices.counters(),
+                threads: self.accounts.all(),
+                waited_ns: self.waited_ns,
             }),
             ..Coverage::default()
         }

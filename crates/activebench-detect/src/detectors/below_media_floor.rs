@@ -12,6 +12,8 @@
 //! - Rotating disks: it fails, and rates claimed for storage are misleading, when a device that reports itself as
 //!   rotating completes more than 500 random operations per second. A cache answered.
 //!
+//! Where a tracer observed, random reads past the page cache count as requests if storage gave every byte of them.
+//!
 //! The latency rule makes two allowances. When operations of several sizes are split into more requests than there
 //! are operations, large operations weigh more in the mean of the requests; then nothing follows. After a ramp, the
 //! longest requests (one for each operation in flight) may have begun before the tool's clock. They are left out of
@@ -37,6 +39,7 @@ use activebench_model::units::Quantity;
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::evidence::rebuilt_figure::calls;
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -51,6 +54,10 @@ const FACTS: &[FactName] = &[
     FactName::WriteCalls,
     FactName::Window,
 ];
+
+/// The same for the rule on rotating disks, where a tracer observed.
+const FACTS_OF_TRACER: &[FactName] =
+    &[FactName::StorageReadBytes, FactName::DirectShare, FactName::ReadBytes, FactName::ReadSizeMax, FactName::Window];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -95,13 +102,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Err(Halt::not_applicable("Neither a latency nor random operations of a rotating disk are claimed."));
     }
     let of_latency = match latency {
-        Some(claim) => faster_than_the_device(case, phase, claim, bytes)?,
-        None => case.silent(""),
+        Some(claim) => faster_than_the_device(case, phase, claim, bytes),
+        None => Ok(case.silent("")),
     };
+    let fires = |answer: &Result<Finding, Halt>| answer.as_ref().is_ok_and(|finding| finding.outcome == Outcome::Fires);
     match rotates {
-        _ if of_latency.outcome == Outcome::Fires => Ok(of_latency),
-        Err(Halt::NotApplicable(_)) => Ok(of_latency),
-        other => other,
+        _ if fires(&of_latency) => of_latency,
+        Err(Halt::NotApplicable(_)) => of_latency,
+        // What is not known of the one does not excuse the other.
+        other if of_latency.is_ok() || fires(&other) => other,
+        _ => of_latency,
     }
 }
 
@@ -176,6 +186,21 @@ fn divided_unequally(run: &Run<'_>, phase: &Phase, [smallest, largest]: [FactNam
     Ok(divided && run.fact(phase, smallest)? < run.fact(phase, largest)?)
 }
 
+/// The least number of requests that the device answered, by what a tracer saw: a random read past the page cache that
+/// storage answered is a request of its own.
+fn traced_requests(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    let unknown = || format!("a tracer does not see the requests of the device (hint: {SHOWN_BY})");
+    if phase.direction != Direction::Read {
+        return Err(unknown());
+    }
+    let read = run.fact(phase, FactName::ReadBytes)?;
+    let answered = run.fact(phase, FactName::DirectShare)? >= 1.0
+        && read > 0.0
+        && run.fact(phase, FactName::StorageReadBytes)? >= read;
+    // Calls that failed read nothing.
+    if answered { Ok(read / run.fact(phase, FactName::ReadSizeMax)?.max(1.0)) } else { Err(unknown()) }
+}
+
 fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
         return Err(Halt::not_applicable("The pass is not random."));
@@ -190,7 +215,10 @@ fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> 
     if !matches!(disk.kind.as_str(), "scsi") {
         return Err(Halt::not_applicable("The device is virtual, so its rotational flag is not reliable."));
     }
-    let requests = case.run.fact(phase, FactName::DeviceRequests)?;
+    let (case, requests) = match is_traced(&case.run) {
+        true => (&case.resting_on(FACTS_OF_TRACER.to_vec()), traced_requests(&case.run, phase)?),
+        false => (case, case.run.fact(phase, FactName::DeviceRequests)?),
+    };
     let window = case.run.fact(phase, FactName::Window)?;
     let rate = if window > 0.0 { requests * 1e9 / window } else { 0.0 };
     let limit = &case.thresholds().ab504_rotating_fail_per_sec;

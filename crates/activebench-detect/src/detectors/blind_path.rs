@@ -14,7 +14,8 @@
 //!   no sync inside the clock took to the device. Mappings of libraries and programs do not count.
 //! - The process tree made calls into any other undecoded path: requests of io_uring without plain data, lists of
 //!   requests past the budget of a call, calls of the x32 ABI (docs/io-paths.md). All claims of the run are
-//!   unverifiable, because the calls do not show which pass they belong to.
+//!   unverifiable, because the calls do not show which pass they belong to. Where a tracer observed and kernel programs
+//!   decode all of these paths (io_uring), it is undecided instead.
 //!
 //! # When it is wrong
 //! A tool may use such a path outside its measurement.
@@ -26,7 +27,7 @@
 //! aquasecurity/tracee #309; Darshan counts mmaps and not their I/O.
 
 use activebench_model::advice::Improvement;
-use activebench_model::coverage::Backend;
+use activebench_model::coverage::{Backend, BlindPath};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
 use activebench_model::units::Quantity;
@@ -35,6 +36,7 @@ use crate::advice::wording::advise;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::evidence::mapped_files::{self, Mapped};
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &mapped_files::FACTS;
@@ -80,24 +82,25 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         }))
     });
     // The tool's libraries are mapped too: only mappings of the phases' files count.
-    let used: Vec<String> = run
-        .manifest
-        .coverage
-        .blind_paths
-        .iter()
-        .filter(|path| path.path != "mmap" && path.calls as f64 > limit.value.value)
-        .map(|path| format!("{} ({} calls)", path.path, path.calls))
-        .collect();
-    if !used.is_empty() {
-        let calls: u64 =
-            run.manifest.coverage.blind_paths.iter().filter(|path| path.path != "mmap").map(|path| path.calls).sum();
+    let counts = |path: &&BlindPath| path.path != "mmap" && path.calls as f64 > limit.value.value;
+    let paths: Vec<&BlindPath> = run.manifest.coverage.blind_paths.iter().filter(counts).collect();
+    if !paths.is_empty() {
         let case = Case::of_run(&DETECTOR, run).concerning(run.parsed.claims.iter().collect());
+        let used: Vec<String> = paths.iter().map(|path| format!("{} ({} calls)", path.path, path.calls)).collect();
+        let used = used.join(", ");
+        // The observation lacks something, and not the run.
+        if is_traced(run) && paths.iter().all(|path| path.is_decoded_by_kernel_programs()) {
+            findings.push(case.halted(Halt::undecided(format!(
+                "The tool used {used}. A tracer does not see what moved this way (hint: {SHOWN_BY})."
+            ))));
+            return findings;
+        }
         findings.push(
             case.fires(Firing {
                 weight: Weight::WarnWith(Effect::Unverifiable),
-                observed: Some(Quantity::count(calls)),
+                observed: Some(Quantity::count(paths.iter().map(|path| path.calls).sum())),
                 threshold: limit.clone(),
-                message: format!("The tool used {}. activebench decodes 0 of these calls.", used.join(", ")),
+                message: format!("The tool used {used}. activebench decodes 0 of these calls."),
                 meaning: "Data that moved this way was not observed. The figures can be neither confirmed nor refuted."
                     .to_owned(),
                 advice: "choose an engine of plain reads and writes to verify the figure".to_owned(),

@@ -14,6 +14,10 @@
 //!   pass could run and had no CPU. Above 5 % it warns. It is a note when the pass has more threads than there are
 //!   CPUs and its own threads kept these busy: they waited for one another.
 //!
+//! Where a tracer observed, only bounds are known, as shares of `task_windows_ns`: the wait is `thread_wait_at_most_ns` at
+//! most, and `thread_wait_at_least_ns` without what the tracer may have caused. It is undecided when 5 % lies between the
+//! two, and when the tasks and the tracer together are more than the CPUs: then they may have waited for one another.
+//!
 //! A pass cannot lose more to steal than the share of time for which its threads were on a CPU or waited for one. If
 //! that share is smaller, it counts instead: a pass that waits for its device is not disturbed. If it is unknown,
 //! steal above 1 % is undecided.
@@ -45,6 +49,7 @@ use crate::cases::run::{Case, Firing, Halt, Question, Weight, of_each_phase, see
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::detectors::cpu_bound::cpu_capacity;
 use crate::evidence::interval::{Bounded, bounded};
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -84,6 +89,10 @@ const FACTS_OF_THE_RUN_QUEUE: &[FactName] = &[
     FactName::Window,
 ];
 
+/// The same by what a tracer saw.
+const FACTS_OF_TRACER: &[FactName] =
+    &[FactName::ThreadWaitAtMost, FactName::ThreadWaitAtLeast, FactName::TaskWindows, FactName::ActiveTasks];
+
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
     code: "AB602",
@@ -103,8 +112,18 @@ pub static DETECTOR: Detector = Detector {
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_phase(&DETECTOR, run, |case, phase| {
         seen(phase)?;
-        let questions = [(FACTS_OF_STEAL, stolen as Question), (FACTS_OF_THE_RUN_QUEUE, waited)];
-        Ok(case.concerning_rates()?.asked_both(phase, questions))
+        let of_the_run_queue = match is_traced(run) {
+            true => (FACTS_OF_TRACER, waited_at_least as Question),
+            false => (FACTS_OF_THE_RUN_QUEUE, waited as Question),
+        };
+        let questions = [(FACTS_OF_STEAL, stolen as Question), of_the_run_queue];
+        let case = case.concerning_rates()?;
+        // What both rest on.
+        let case = match is_traced(run) {
+            true => case.resting_on([FACTS_OF_STEAL, FACTS_OF_TRACER].concat()),
+            false => case,
+        };
+        Ok(case.asked_both(phase, questions))
     })
 }
 
@@ -238,4 +257,40 @@ fn waited(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
             .to_owned(),
         }),
     ))
+}
+
+/// The same by what a tracer saw: it makes the threads wait too, so that only bounds are known.
+fn waited_at_least(case: &Case<'_>, phase: &Phase) -> Result<Option<Finding>, Halt> {
+    let run = &case.run;
+    let limit = &case.thresholds().ab602_run_queue_warn_ratio;
+    let all = run.fact(phase, FactName::TaskWindows)?;
+    if all <= 0.0 {
+        return Err(Halt::undecided("The threads of the pass do not have any recorded time."));
+    }
+    let (most, least) =
+        (run.fact(phase, FactName::ThreadWaitAtMost)? / all, run.fact(phase, FactName::ThreadWaitAtLeast)? / all);
+    if most <= limit.value.value {
+        return Ok(None);
+    }
+    let between = format!("between {} and {}", Quantity::ratio(least.min(1.0)), Quantity::ratio(most.min(1.0)));
+    if least <= limit.value.value {
+        return Err(Halt::undecided(format!(
+            "The threads waited for a CPU for {between} of their time. A tracer makes them wait too (hint: {SHOWN_BY})."
+        )));
+    }
+    if run.fact(phase, FactName::ActiveTasks)? + 1.0 > f64::from(run.manifest.host.cpus.max(1)) {
+        return Err(Halt::undecided(format!(
+            "The threads waited for a CPU for {between} of their time. With the tracer they are more than the CPUs \
+             (hint: {SHOWN_BY})."
+        )));
+    }
+    Ok(Some(case.fires(Firing {
+        weight: Weight::Warn(Effect::Unverifiable),
+        observed: Some(Quantity::ratio(least.min(1.0))),
+        threshold: limit.clone(),
+        message: format!("The threads were ready to run and waited for a CPU for {between} of their time."),
+        meaning:
+            "Other programs or kernel threads used the CPU. On an idle machine the figure would be higher.".to_owned(),
+        advice: "stop other programs, or give the tool its own CPU (`taskset`), and repeat the run".to_owned(),
+    })))
 }

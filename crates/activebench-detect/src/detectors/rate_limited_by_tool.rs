@@ -10,6 +10,9 @@
 //! `preempted_ns`. A task that waits for requests of libaio or io_uring, or for the helper thread that makes its calls,
 //! is therefore never idle, and neither is one that waits while that thread waits for a CPU.
 //!
+//! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
+//! `calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit lies between the two.
+//!
 //! It warns:
 //!
 //! - when an option of the tool limits it (fio `rate`, `rate_iops`, `thinktime`) and the tasks idled for 10 % of
@@ -42,6 +45,7 @@ use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::evidence::interval::Busy;
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -55,6 +59,15 @@ const FACTS: &[FactName] = &[
     FactName::DeviceBusy,
     FactName::DeviceBusyError,
     FactName::Window,
+    FactName::Mappings,
+];
+
+/// Facts by which a tracer bounds the idle time.
+const FACTS_OF_TRACER: &[FactName] = &[
+    FactName::TaskWindows,
+    FactName::InFlight,
+    FactName::ThreadCpuAtLeast,
+    FactName::ThreadIdleAtLeast,
     FactName::Mappings,
 ];
 
@@ -104,6 +117,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     match phase.own_limits.is_empty() {
         true => idled(case, phase),
+        false if is_traced(run) => limited(&case.resting_on(FACTS_OF_TRACER.to_vec()), phase),
         false => limited(case, phase),
     }
 }
@@ -124,6 +138,9 @@ fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     if outside / windows < limit {
         return Ok(outside / windows);
     }
+    if is_traced(run) {
+        return idle_at_least(run, phase, (windows, outside), limit);
+    }
     let on_cpu = run.fact(phase, FactName::UserCpu)? + run.fact(phase, FactName::KernelCpu)?;
     let without_cpu = (outside - on_cpu).max(0.0);
     if without_cpu / windows < limit {
@@ -132,6 +149,27 @@ fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     let waits = run.fact(phase, FactName::IoWait)? + run.fact(phase, FactName::Preempted)?;
     let off_duty = (run.fact(phase, FactName::Blocked)? - waits).max(0.0);
     Ok(without_cpu.min(off_duty) / windows)
+}
+
+/// The least share of the tasks' time in which they idled, by what a tracer saw; an upper bound where that is below
+/// `limit`.
+///
+/// # Errors
+/// When the limit lies between the two.
+fn idle_at_least(run: &Run<'_>, phase: &Phase, (windows, outside): (f64, f64), limit: f64) -> Result<f64, Halt> {
+    let most = (outside - run.fact(phase, FactName::ThreadCpuAtLeast)?).max(0.0) / windows;
+    if most < limit {
+        return Ok(most);
+    }
+    let least = run.fact(phase, FactName::ThreadIdleAtLeast)?.min(outside) / windows;
+    if least < limit {
+        return Err(Halt::undecided(format!(
+            "The tasks idled for {} to {} of their time. A tracer sees no more (hint: {SHOWN_BY}).",
+            Quantity::ratio(least),
+            Quantity::ratio(most)
+        )));
+    }
+    Ok(least)
 }
 
 /// Judges a tool that an option limits: whether the limit had an effect.
@@ -150,12 +188,16 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share < limit.value.value {
         return Ok(case.silent(format!("The pace was not limited by {options}.")));
     }
+    let least = if !computes && is_traced(&case.run) { "at least " } else { "" };
     let how = if computes { "were not waiting for their I/O" } else { "idled" };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
         observed: Some(Quantity::ratio(share)),
         threshold: limit.clone(),
-        message: format!("{options} limited the tool. Its tasks {how} for {} of their time.", Quantity::ratio(share)),
+        message: format!(
+            "{options} limited the tool. Its tasks {how} for {least}{} of their time.",
+            Quantity::ratio(share)
+        ),
         meaning: "The figure is the pace that the tool was configured to keep, not the rate of the storage.".to_owned(),
         advice: format!("drop {options}, or quote the limit with the figure"),
     }))

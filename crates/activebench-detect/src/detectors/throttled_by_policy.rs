@@ -14,6 +14,10 @@
 //! the I/O of others, is unknown. It is also undecided when the groups could not be read, because there may be an
 //! unknown quota.
 //!
+//! Where a tracer observed, direct reads count that storage gave to the pass's own calls (`storage_read_bytes`), against
+//! quotas on bytes per second of the device that holds the file: the device moved no less. It is silent when the device
+//! moved less for everybody together (`device_read_at_most_bytes`), and undecided between the two.
+//!
 //! # When it is wrong
 //! The kernel writes back buffered writes of version 1 groups outside the quota. Groups of processes that lived less
 //! than half a second can be missed.
@@ -32,6 +36,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -43,6 +48,15 @@ const FACTS: &[FactName] = &[
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::DeviceRequests,
+    FactName::Window,
+];
+
+/// The same where a tracer observed.
+const FACTS_OF_TRACER: &[FactName] = &[
+    FactName::StorageReadBytes,
+    FactName::DirectShare,
+    FactName::ReadBytes,
+    FactName::DeviceReadAtMost,
     FactName::Window,
 ];
 
@@ -73,6 +87,10 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
+    let case = match is_traced(run) && phase.direction == Direction::Read {
+        true => &case.resting_on(FACTS_OF_TRACER.to_vec()),
+        false => case,
+    };
     // Known quotas are judged before an unread file makes others possible.
     let unread = run.manifest.host.io_limits_unread.as_ref();
     let others = || unread.map_or(Ok(()), |why| Err(Halt::undecided(format!("There may be quotas: {why}."))));
@@ -133,6 +151,9 @@ pub(crate) fn nearest_limit<'a>(run: &Run<'a>, phase: &Phase) -> Result<Option<(
 
 /// Rate of the pass at the device, in the unit of the quota: bytes or operations per second.
 fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
+    if let Some(traced) = traced_rate(run, phase, limit) {
+        return traced;
+    }
     let (bytes, span) = match limit.direction {
         Direction::Read => (FactName::DeviceReadBytes, run.fact(phase, FactName::Window)?),
         _ => match run.fact(phase, FactName::DurableSpan) {
@@ -159,4 +180,39 @@ fn rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Result<f64, String> {
         _ => own,
     };
     Ok(amount * 1e9 / span)
+}
+
+/// The same by what a tracer saw: the least rate where that is near the quota, the most where that is far below it. `None`
+/// for quotas of which it sees nothing.
+fn traced_rate(run: &Run<'_>, phase: &Phase, limit: &IoLimit) -> Option<Result<f64, String>> {
+    // Between the layers further below there may be a cache.
+    let is_at_the_top = run.target_of(phase)?.layers.first()?.device == limit.device;
+    let of_bytes = limit.per_second.unit == Unit::BytesPerSec && limit.direction == Direction::Read;
+    if !is_traced(run) || !is_at_the_top || !of_bytes || phase.direction != Direction::Read {
+        return None;
+    }
+    let bounds = || {
+        let window = run.fact(phase, FactName::Window)?;
+        if window <= 0.0 {
+            return Err("the pass does not have a measurable duration".to_owned());
+        }
+        let share = |bytes: f64| bytes * 1e9 / window / limit.per_second.value;
+        let near = run.thresholds.ab505_limit_share_fail_ratio.value.value;
+        // Bytes that were read ahead may have come after the clock.
+        let direct = run.fact(phase, FactName::DirectShare)? * run.fact(phase, FactName::ReadBytes)?;
+        let least = run.fact(phase, FactName::StorageReadBytes)?.min(direct);
+        if share(least) >= near {
+            return Ok(least * 1e9 / window);
+        }
+        let most = run.at_most(phase, FactName::DeviceReadBytes)?;
+        if share(most) < near {
+            return Ok(most * 1e9 / window);
+        }
+        Err(format!(
+            "the device reached {} to {} of the quota (hint: {SHOWN_BY})",
+            Quantity::ratio(share(least)),
+            Quantity::ratio(share(most))
+        ))
+    };
+    Some(bounds())
 }

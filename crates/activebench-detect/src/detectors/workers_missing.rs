@@ -24,6 +24,9 @@
 //! cause. Where the tasks were apart for 100 ms at most, the waits of all tasks of the run count: the process that
 //! starts the others waits too, and each of them before its first call.
 //!
+//! Where a tracer observed, it is undecided too when its own stops, or its own waits for a CPU, can have kept the tasks
+//! apart, and where they were apart for 100 ms at most.
+//!
 //! # When it is wrong
 //! A task that works on after the others are done makes the sum too high, by the share that the message states. The
 //! reader has to judge how much that matters.
@@ -47,7 +50,8 @@ use activebench_model::units::{Quantity, Unit};
 use crate::advice::wording::advise;
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::evidence::rebuilt_figure::{basis, operations, rate_window, waited_ns};
+use crate::evidence::rebuilt_figure::{basis, operations, rate_window, time_at_most, waited_ns};
+use crate::evidence::traced::{SHOWN_BY, is_traced};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ActiveTasks];
@@ -182,19 +186,44 @@ fn began_together(own_ns: f64, window_ns: f64) -> bool {
 fn kept_apart_by_the_tool<'a>(case: &Case<'a>, phase: &Phase, apart_ns: f64) -> Result<Case<'a>, Halt> {
     let starts = apart_ns <= START_UP_NS;
     let waited = match starts {
+        _ if is_traced(&case.run) => held_at_most(case, phase, starts)?,
         true => waited_ns(phase)?.max(case.run.facts.complete(FactName::Preempted)?),
         false => waited_ns(phase)?,
     };
     if waited >= apart_ns {
         let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
         return Err(Halt::undecided(format!(
-            "The tasks were apart for {}, and waited for a CPU for up to {}. An idle machine would decide it.",
+            "The tasks were apart for {}, and waited for a CPU for up to {}. An idle machine would decide it{}.",
             in_ns(apart_ns),
-            in_ns(waited)
+            in_ns(waited),
+            if is_traced(&case.run) { format!(" (hint: {SHOWN_BY})") } else { String::new() }
         )));
     }
-    let waits = [FactName::Preempted, FactName::CpuTimesError, FactName::Steal, FactName::StealError];
-    Ok(case.resting_on([case.facts.as_slice(), &waits].concat()))
+    let waits: &[FactName] = match is_traced(&case.run) {
+        true => &[FactName::ThreadWaitAtMost, FactName::Steal, FactName::StealError],
+        false => &[FactName::Preempted, FactName::CpuTimesError, FactName::Steal, FactName::StealError],
+    };
+    Ok(case.resting_on([case.facts.as_slice(), waits].concat()))
+}
+
+/// Most time for which the tasks waited for a CPU, or for the tracer, which handles one stop at a time. Nanoseconds.
+fn held_at_most(case: &Case<'_>, phase: &Phase, starts: bool) -> Result<f64, Halt> {
+    if starts {
+        // How long the process waited that starts the others is not among the facts.
+        return Err(Halt::undecided(format!(
+            "The tasks were apart for a short time. The stops of a tracer may be the cause (hint: {SHOWN_BY})."
+        )));
+    }
+    let coverage = &case.run.manifest.coverage;
+    let by_tracer_ns = coverage.traced.as_ref().and_then(|traced| {
+        let (stopped_ns, waited_ns) = (traced.stopped_ns?, traced.waited_ns?);
+        Some(stopped_ns.saturating_add(waited_ns).saturating_add(coverage.overhead.observer_cpu_ns?))
+    });
+    let by_tracer_ns = by_tracer_ns.ok_or_else(|| {
+        Halt::undecided(format!("It is not known for how long the tasks waited for the tracer (hint: {SHOWN_BY})."))
+    })?;
+    let waited = case.run.fact(phase, FactName::ThreadWaitAtMost)? + time_at_most(phase, FactName::Steal)?;
+    Ok(waited + by_tracer_ns as f64)
 }
 
 /// Judges whether a rate over the longest task's time is one that all tasks reached together.

@@ -7,7 +7,7 @@
 //!
 //! # How it decides
 //! It judges figures of the file system with its cache. If at most half of the bytes read entered the page cache while
-//! the clock ran, it compares the distinct bytes read (`unique_blocks` x `block_grid_bytes`) with the largest cache of
+//! the clock ran (or came from storage, where a tracer observed), it compares the distinct bytes read (`unique_blocks` x `block_grid_bytes`) with the largest cache of
 //! the first CPU. It is a note when they fit. Where the machine does not show its caches it does not apply: a note does
 //! not change the verdict.
 //!
@@ -36,6 +36,15 @@ const FACTS: &[FactName] = &[
     FactName::BlockGrid,
     FactName::DirectShare,
     FactName::CacheInsertedBytes,
+    FactName::ReadBytes,
+];
+
+/// The same where a tracer observed, which does not see the page cache.
+const FACTS_OF_TRACER: &[FactName] = &[
+    FactName::UniqueBlocks,
+    FactName::BlockGrid,
+    FactName::DirectShare,
+    FactName::StorageReadBytes,
     FactName::ReadBytes,
 ];
 
@@ -77,9 +86,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let cache = run.manifest.host.cpu_cache_bytes.map(Quantity::bytes);
     let cache = cache.ok_or_else(|| Halt::not_applicable("The size of the CPU's cache is not known."))?;
-    let (inserted, read) = (run.fact(phase, FactName::CacheInsertedBytes)?, run.fact(phase, FactName::ReadBytes)?);
+    let (case, fetched) = match run.given_by_storage(phase) {
+        Some(given) => (&case.resting_on(FACTS_OF_TRACER.to_vec()), given?.at_most),
+        None => (case, run.fact(phase, FactName::CacheInsertedBytes)?),
+    };
+    let read = run.fact(phase, FactName::ReadBytes)?;
     let touched = run.fact(phase, FactName::UniqueBlocks)? * run.fact(phase, FactName::BlockGrid)?;
-    if inserted * 2.0 > read || touched > cache.value {
+    if fetched * 2.0 > read || touched > cache.value {
         return Ok(case.silent(""));
     }
     let touched = Quantity { value: touched, ..Quantity::bytes(0) };

@@ -291,7 +291,7 @@ fn least_processor(run: &Run<'_>, phase: &Phase, used: f64, slack: f64) -> Resul
 ///
 /// # Errors
 /// When it is missing, or partial by more than is known.
-fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
+pub(crate) fn time_at_most(phase: &Phase, name: FactName) -> Result<f64, String> {
     let beside = match name {
         FactName::Steal => FactName::StealError,
         _ => FactName::CpuTimesError,

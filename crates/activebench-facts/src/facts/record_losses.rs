@@ -12,7 +12,12 @@ pub(super) const CALLS_HOOK: &str = Hook::SysExit.name();
 pub(super) const CACHE_HOOK: &str = Hook::AddToPageCache.name();
 
 /// What makes the kernel programs possible, which see what a tracer does not.
-const RIGHT: &str = "CAP_BPF and CAP_PERFMON, or root, show it: --backend bpf";
+pub(super) const RIGHT: &str = "CAP_BPF and CAP_PERFMON, or root, show it: --backend bpf";
+
+/// Says that a tracer does not see something, and which right shows it.
+fn unseen() -> String {
+    format!("a tracer does not see it (hint: {RIGHT})")
+}
 
 /// Returns `true` if a tracer makes the records of a hook: calls and tasks.
 fn is_seen_by_tracer(hook: Hook) -> bool {
@@ -48,7 +53,7 @@ impl Gap {
         let is_traced = coverage.backend == Backend::Ptrace;
         match coverage.probes.iter().find(|probe| probe.hook == hook) {
             None if is_traced && is_seen_by_tracer(hook) => {}
-            None if is_traced => return Gap::Missing(format!("a tracer does not see it (hint: {RIGHT})")),
+            None if is_traced => return Gap::Missing(unseen()),
             None => return Gap::Missing(format!("{hook} was not attached")),
             Some(probe) if !probe.attached => {
                 let why = probe.why_not.as_deref().unwrap_or("no reason was recorded");
@@ -60,6 +65,7 @@ impl Gap {
             Some(_) => {}
         }
         match coverage.records.get(&class) {
+            None if is_traced => Gap::Missing(unseen()),
             None => Gap::Missing(format!("there is no account of the {class} records")),
             Some(account) if !account.is_whole() => {
                 let lost = account.made.saturating_sub(account.received).max(account.lost);
@@ -178,7 +184,7 @@ mod tests {
             assert_eq!(Gap::of(&coverage, hook, RecordClass::Calls), not_seen, "{hook}");
         }
         let none = Coverage { backend: Backend::Ptrace, ..Coverage::default() };
-        assert!(matches!(Gap::of(&none, Hook::SysExit, RecordClass::Calls), Gap::Missing(_)), "there is no account");
+        assert_eq!(Gap::of(&none, Hook::SysExit, RecordClass::Calls), not_seen, "there is no account");
     }
 
     #[test]

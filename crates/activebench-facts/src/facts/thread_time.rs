@@ -22,6 +22,7 @@ use super::observer_share;
 use super::record_losses::Gap;
 use super::steal::Readings;
 use super::tally::{ThreadSpan, spans_by_thread, spans_of, thread_spans};
+use super::thread_accounts::Accounts;
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of the times of phases.
@@ -108,6 +109,7 @@ pub fn profile_phases(
     let steal = Readings::read(source)?;
 
     let coverage = &manifest.coverage;
+    let accounts = coverage.traced.as_ref().map(|traced| Accounts::new(&traced.threads));
     let mut profiles = Profiles::default();
     for (number, (phase, samples)) in phases.iter_mut().zip(samples).enumerate() {
         let Some(window) = phase.window else { continue };
@@ -117,6 +119,9 @@ pub fn profile_phases(
             phase.facts.insert(FactName::Stopped, stopped(coverage, &stops[number]));
         }
         add_times(coverage, &threads, &mut phase.facts);
+        if let Some(accounts) = &accounts {
+            accounts.add_facts(spans_of(&spans, number), &mut phase.facts);
+        }
         let mut profile = profile(coverage, &stacks, samples, &mut threads);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);

@@ -2,6 +2,7 @@
 //! programs: the same records follow from the same calls.
 
 use activebench_model::call::Op;
+use activebench_model::coverage::BlindPath;
 use activebench_probe_abi::{CallDescription, CallRecord, syscalls};
 
 use super::Tracing;
@@ -30,7 +31,7 @@ const CLONE_FILES: u64 = 0x400;
 const CLOSE_RANGE: u32 = 436;
 
 /// Paths of data that a tracer cannot follow, as they are named in the coverage.
-pub(super) const URING: &str = "io_uring rings, whose requests need no call";
+pub(super) const URING: &str = BlindPath::URING_RINGS;
 const VECTORS: &str = "vectored calls with unreadable iovecs";
 const CALLS_OF_32_BIT: &str = "32-bit calls that are not decoded";
 const X32: &str = "x32 calls";
@@ -88,7 +89,7 @@ impl Entered {
         self.has(syscalls::VECTOR)
     }
 
-    fn op(&self) -> Option<Op> {
+    pub(super) fn op(&self) -> Option<Op> {
         Op::from_code(self.record.op)
     }
 }

@@ -37,6 +37,13 @@ const UNREAD: &str = "libaio requests in lists too long or unreadable";
 #[derive(Debug, Default)]
 pub(super) struct InFlight(HashMap<(u32, u64), CallRecord>);
 
+impl InFlight {
+    /// Returns `true` if a process has requests in flight.
+    pub(super) fn has_any_of(&self, tgid: u32) -> bool {
+        self.0.keys().any(|(of, _)| *of == tgid)
+    }
+}
+
 /// A request that was collected: its address and its result.
 pub(super) type Event = (u64, i64);
 

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::truth::case::{Case, Drawn};
-use crate::truth::outcome::{Outcome, Severity, list, severity, shown, text};
+use crate::truth::case::{Case, Drawn, Kind};
+use crate::truth::outcome::{
+    Outcome, Severity, falsely_confirmed, is_traced, list, right_that_settles, severity, shown, text,
+};
 
 /// Largest accepted difference of a figure, as a share of it.
 const TOLERANCE: f64 = 0.01;
@@ -49,10 +51,35 @@ pub fn outcome(case: &Case, drawn: &Drawn, report: &Value, moved: Option<Moved>,
     if report["verdict"] == "failed" {
         return Outcome::Broken("the benchmark failed".to_owned());
     }
-    match drawn {
+    let outcome = match drawn {
         Drawn::Lie(codes) => lie(codes, report),
         Drawn::Honest => honest(case, report, moved, beside),
+    };
+    if is_traced(report) { without_rights(case, outcome, report) } else { outcome }
+}
+
+/// A tracer sees less than the kernel programs: a run of which it says nothing false may be undecided, if the report names
+/// the right that settles it. A lie whose rates are all contradicted is found, whichever detector says why.
+fn without_rights(case: &Case, outcome: Outcome, report: &Value) -> Outcome {
+    let runs = std::slice::from_ref(report);
+    let names_right = right_that_settles(case, runs).is_some();
+    match outcome {
+        Outcome::Miss(_) | Outcome::Undecided { .. } if case.kind() == Kind::Lie && rates_contradicted(report) => {
+            Outcome::Hit
+        }
+        Outcome::Miss(why) if names_right && falsely_confirmed(case, runs) == 0 => {
+            Outcome::Undecided { why, foreseen: true }
+        }
+        Outcome::Undecided { why, .. } => Outcome::Undecided { why, foreseen: names_right },
+        other => other,
     }
+}
+
+/// Returns `true` if there are rates, and each of them is contradicted.
+fn rates_contradicted(report: &Value) -> bool {
+    let is_rate = |claim: &&Value| matches!(text(claim, "metric"), "throughput" | "operation-rate");
+    let mut rates = list(report, "claims").iter().filter(is_rate).peekable();
+    rates.peek().is_some() && rates.all(|claim| matches!(text(claim, "verdict"), "misleading" | "refuted"))
 }
 
 fn lie(codes: &[&str], report: &Value) -> Outcome {
@@ -94,16 +121,16 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
     let excused_failure = list(report, "findings").iter().any(|finding| {
         finding["outcome"] == "fires" && severity(finding) == Severity::Fail && excused(text(finding, "code"))
     });
-    match text(report, "verdict") {
-        "verified" | "qualified" => {}
-        "discrepancy" if !excused_failure => {
-            return Outcome::Accused("the run is a discrepancy".to_owned());
-        }
-        "discrepancy" => {}
-        other => return Outcome::Undecided { why: format!("the run is {other}: {}", open(report)), foreseen: false },
-    }
     let off = claims.iter().find_map(|claim| off(report, claim)).or_else(|| off_the_log(claims, &beside.join(IO_LOG)));
-    off.map_or(Outcome::Silent, Outcome::Off)
+    if let Some(why) = off {
+        return Outcome::Off(why);
+    }
+    match text(report, "verdict") {
+        "verified" | "qualified" => Outcome::Silent,
+        "discrepancy" if !excused_failure => Outcome::Accused("the run is a discrepancy".to_owned()),
+        "discrepancy" => Outcome::Silent,
+        other => Outcome::Undecided { why: format!("the run is {other}: {}", open(report)), foreseen: false },
+    }
 }
 
 /// Returns the answers of a report, independent of the tool's wording: the rates of each pass and their verdicts.
@@ -259,6 +286,29 @@ mod tests {
         check(&lie, &report(finding("AB302", "fires", "note")), 0, "miss");
         check(&lie, &report(finding("AB302", "undecided", "")), 0, "undecided");
         check(&lie, &report(finding("AB401", "fires", "fail")), 0, "miss");
+    }
+
+    #[test]
+    fn what_a_tracer_leaves_open_needs_the_name_of_the_right_that_settles_it() {
+        let traced = |lie: bool, verdict: &str, claim: &str, outcome: &str, message: &str| {
+            let findings =
+                json!([{"code": "AB302", "outcome": outcome, "severity": "warn", "phase": "a", "message": message}]);
+            let mut report = report(verdict, claim, &Value::Null, &findings);
+            report["coverage"] = json!({"backend": "ptrace"});
+            let case = if lie { super::super::lie(1, 1) } else { super::super::honest(1, 1) };
+            let drawn = if lie { Drawn::Lie(&["AB301", "AB302"]) } else { Drawn::Honest };
+            let outcome = super::outcome(&case, &drawn, &report, None, Path::new("/nonexistent"));
+            (outcome.word(), outcome.is_failure())
+        };
+        let hint = "a tracer does not see it (hint: CAP_BPF and CAP_PERFMON, or root)";
+        let open = ("undecided", false);
+        assert_eq!(traced(false, "inconclusive", "unverifiable", "undecided", hint), open);
+        assert_eq!(traced(false, "inconclusive", "unverifiable", "undecided", "nobody knows"), ("undecided", true));
+        assert_eq!(traced(true, "inconclusive", "unverifiable", "undecided", hint), open);
+        assert_eq!(traced(true, "inconclusive", "unverifiable", "undecided", "nobody knows"), ("undecided", true));
+        assert_eq!(traced(true, "discrepancy", "misleading", "silent", ""), ("hit", false));
+        assert_eq!(traced(true, "verified", "confirmed", "silent", ""), ("miss", true));
+        assert_eq!(traced(true, "verified", "confirmed", "undecided", hint).0, "undecided");
     }
 
     #[test]
