@@ -168,6 +168,7 @@ fn printed_ns(number: &PrintedNumber, known: Known<'_>) -> Option<u64> {
 fn metric_of(number: &PrintedNumber) -> Option<Metric> {
     match (number.unit, number.counted) {
         (_, Counted::Syncs) => None,
+        _ if number.is_mean_of_several => None,
         (Unit::BytesPerSec, _) => Some(match number.of_task {
             Some(OfTask::Min) => Metric::MinTaskThroughput,
             Some(OfTask::Max) => Metric::MaxTaskThroughput,
@@ -376,6 +377,7 @@ impl<'a> Matching<'a> {
                 Counted::Files | Counted::Creates | Counted::Deletes => {
                     "files are not compared with a number that no adapter reads"
                 }
+                _ if candidate.number.is_mean_of_several => "a mean of several is the figure of no pass",
                 _ if candidate.number.is_statistic => "a statistic of single operations (hint: `--claim` says which)",
                 _ => "a time alone says nothing of the I/O",
             };
@@ -591,8 +593,8 @@ impl<'a> Matching<'a> {
             .iter()
             .map(|fit| {
                 let (supported, supporters) = self.supported(place, fit, view);
-                let chance = if self.states_other_amount(place, fit, view) { 1.0 } else { view.alone[place] };
-                (*fit, supported.min(chance), supporters)
+                let is_other = self.states_other_amount(place, fit, view);
+                (*fit, if is_other { 1.0 } else { supported.min(view.alone[place]) }, supporters)
             })
             .collect();
         let most = with.iter().map(|(_, _, supporters)| *supporters).max().unwrap_or(0);
@@ -622,10 +624,38 @@ impl<'a> Matching<'a> {
 
     /// Returns true for the rate of a statement whose amount is not that of the pass: then it is about something else.
     fn states_other_amount(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        if self.counts_other_files(place, fit, view) {
+            return true;
+        }
         let statement = statement::around(self.candidates, &self.line_of(place), place);
         statement.is_some_and(|[amount, _, rate]| {
             place == rate && !view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass)
         })
+    }
+
+    /// Returns true for a rate of files whose line counts other files than those of the pass. A count that grows from row to
+    /// row counts those of all rows before it.
+    fn counts_other_files(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        let rate = &self.candidates[place].number;
+        if rate.unit != Unit::OpsPerSec || rate.counted != Counted::Files {
+            return false;
+        }
+        let is_count = |other: &usize| {
+            let one = &self.candidates[*other].number;
+            one.unit == Unit::Count && one.counted == rate.counted
+        };
+        let value = |other: usize| self.candidates[other].number.readings.first().map_or(0.0, |one| one.value);
+        let observed = &self.passes[fit.target.pass];
+        let files = if observed.names.is_some() { observed.calls } else { observed.opens } as f64;
+        let is_of_pass = |other: usize| {
+            let text = &self.candidates[other].number.printed.unit;
+            let mut before = (0..other).rev().filter(is_count);
+            let before = before.find(|earlier| self.candidates[*earlier].number.printed.unit == *text);
+            view.fits[other].iter().any(|one| one.target.pass == fit.target.pass)
+                || before.is_some_and(|before| value(other) - value(before) == files)
+        };
+        let counts: Vec<usize> = self.line_of(place).into_iter().filter(is_count).collect();
+        !counts.is_empty() && !counts.into_iter().any(is_of_pass)
     }
 
     /// Returns the chance of a fit together with the numbers beside it that agree with the same window, and whether any
@@ -904,7 +934,7 @@ fn is_same_window(of_other: &Target, own: &Target, unit: Unit) -> bool {
 }
 
 /// Returns true if the unit of a number may have been another one: as powers of 1000 and as powers of 1024 it agrees with
-/// figures, and neither clearly better. 1000 and 1024 differ by 2.4 %, as much as a number may.
+/// figures, and neither clearly better, or it agrees with none closely. 1000 and 1024 differ by 2.4 %, as much as a number may.
 fn has_other_base<'a>(best: &Fit, number: &PrintedNumber, all: impl Iterator<Item = &'a Fit>) -> bool {
     let Some(is_binary) = best.reading.is_binary else { return false };
     let is_other = |reading: &Reading| reading.is_binary == Some(!is_binary);
@@ -914,7 +944,9 @@ fn has_other_base<'a>(best: &Fit, number: &PrintedNumber, all: impl Iterator<Ite
     }
     let others = all.filter(|fit| is_other(&fit.reading)).map(|fit| fit.distance);
     let other = others.min_by(f64::total_cmp);
-    other.is_some_and(|other| best.distance > CLEAR_BASE || other < UNCLEAR_BASE)
+    // A number that agrees less closely may be one in the other base that agrees with nothing.
+    let printed = best.reading.resolution / best.reading.value;
+    best.distance > CLEAR_BASE + printed || other.is_some_and(|other| other < UNCLEAR_BASE)
 }
 
 /// Divides the candidates into blocks: lines without a line between them, of one stream.

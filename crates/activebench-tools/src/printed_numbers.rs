@@ -91,6 +91,8 @@ pub struct PrintedNumber {
     pub is_statistic: bool,
     /// True if they name a statistic that is not the figure of a whole pass: the largest, smallest or a deviation.
     pub is_extreme: bool,
+    /// True if they say that it is a mean of several: `mean of 2 instances`.
+    pub is_mean_of_several: bool,
     /// The statistic of the tasks that they name.
     pub of_task: Option<OfTask>,
     /// True if they say that nothing was synced: `non-sync'ed writes`.
@@ -349,6 +351,7 @@ fn read_line(
             order: words.order,
             is_statistic: words.is_statistic,
             is_extreme: words.is_extreme,
+            is_mean_of_several: words.is_mean_of_several,
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
             source: source.clone(),

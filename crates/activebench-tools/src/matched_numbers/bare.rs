@@ -25,6 +25,7 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
         order: None,
         is_statistic: false,
         is_extreme: false,
+        is_mean_of_several: false,
         of_task: None,
         is_unsynced: false,
         source: bare.source.clone(),

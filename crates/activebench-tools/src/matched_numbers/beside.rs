@@ -121,6 +121,9 @@ impl Matching<'_> {
         if self.all.fits[one.place].iter().any(|fit| elsewhere(&fit)) {
             return None;
         }
+        if self.states_other_amount(one.place, &best, &self.all) {
+            return None;
+        }
         let candidate = &self.candidates[one.place];
         let of_pass = one.fits.iter().filter(|fit| fit.target.pass == pass);
         if !self.is_base_known && has_other_base(&best, &candidate.number, of_pass) {

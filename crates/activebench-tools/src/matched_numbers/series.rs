@@ -5,7 +5,7 @@
 //! numbers may agree by chance than a test of the least certain ones leaves (a partial conjunction, Benjamini and Heller,
 //! *Screening for partial conjunction hypotheses*, Biometrics 64, 2008). The test has a part of the chance for itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use activebench_model::claim::Metric;
 
@@ -89,15 +89,32 @@ impl Matching<'_> {
             let own: Vec<usize> = (0..self.candidates.len()).filter(is_own).collect();
             let mut least: Vec<f64> =
                 self.distinct(&own).into_iter().filter_map(|place| self.attainable[place]).collect();
+            // A program's numbers are of like magnitude, and no fewer than its lines without a claim are counted.
+            let of_lines = self.open_lines(&own);
+            let mut of_series = 0;
             for series in related().filter(|_| !is_stated) {
                 let mut own: Vec<f64> = series.places.iter().filter_map(|place| self.attainable[*place]).collect();
                 own.sort_by(f64::total_cmp);
                 own.truncate(series.unrelated);
+                of_series += own.len();
                 least.extend(own);
             }
-            attainable::count(&least, super::MOST_CHANCE_OF_NUMBER)
+            attainable::count(&least, super::MOST_CHANCE_OF_NUMBER).max((of_lines + of_series) as f64)
         };
         [count(false), count(true)]
+    }
+
+    /// Returns the number of lines of numbers of which none is a claim.
+    fn open_lines(&self, places: &[usize]) -> usize {
+        let line = |place: usize| {
+            let source = &self.candidates[place].number.source;
+            (source.stream.as_str(), source.line)
+        };
+        let claimed: BTreeSet<(&str, u64)> =
+            (0..self.candidates.len()).filter(|place| self.is_claim(*place)).map(line).collect();
+        let is_compared = |place: &usize| self.attainable[*place].is_some();
+        let lines = places.iter().copied().filter(is_compared).map(line);
+        lines.filter(|line| !claimed.contains(line)).collect::<BTreeSet<_>>().len()
     }
 
     pub(super) fn is_claim(&self, place: usize) -> bool {

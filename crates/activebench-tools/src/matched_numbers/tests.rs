@@ -201,6 +201,33 @@ fn a_size_of_the_output_shows_whether_k_is_1000_or_1024() {
 }
 
 #[test]
+fn a_number_whose_base_is_unknown_has_to_agree_closely() {
+    let passes = [pass("write", Direction::Write, 64 * MIB, 64, &[(0, 500_000_000)])];
+    assert_eq!(claims(&of("128.30 MB/s\n", &passes)), ["throughput of write-0"]);
+    // 129.02 MiB/s are 0.8 % away; 129.02 * 10^6 would be about something else.
+    assert_eq!(claims(&of("129.02 MB/s\n", &passes)), [""; 0]);
+    assert_eq!(claims(&of("129.02 MiB/s\n", &passes)), ["throughput of write-0"]);
+}
+
+#[test]
+fn a_mean_of_several_is_the_figure_of_no_pass() {
+    let passes = [pass("read", Direction::Read, 64 * MIB, 64, &[(0, 500_000_000)])];
+    assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 1 instances)\n", &passes)), ["throughput of read-0"]);
+    assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 2 instances)\n", &passes)), [""; 0]);
+}
+
+#[test]
+fn a_rate_of_files_is_not_about_a_pass_with_other_files_than_its_line_counts() {
+    let made = pass("create", Direction::None, 0, 945, &[(0, 1_000_000_000)]);
+    let passes = [ObservedPass { names: Some(NameOperation::Create), opens: 945, ..made }];
+    assert_eq!(claims(&of("Count  Files/sec\n  945     945.04\n", &passes)), ["operation-rate of create-0"]);
+    assert_eq!(claims(&of("Count  Files/sec\n 1000     945.04\n", &passes)), [""; 0]);
+    // A count that grows from row to row.
+    let grown = of("Count  Files/sec\n  500     811.51\n 1445     945.04\n", &passes);
+    assert_eq!(claims(&grown), ["operation-rate of create-0"]);
+}
+
+#[test]
 fn figures_of_single_processes_are_compared_with_theirs() {
     let rates = vec![60.0 * MIB as f64, 70.0 * MIB as f64];
     let clock =
@@ -277,7 +304,7 @@ fn a_number_beside_a_claim_is_compared_with_its_pass() {
     assert_eq!(claims(&of(&format!("{line}\nwrite: 128.10 IOPS\n"), &many())), expected);
     // Too far away for a number without a relation to the claim.
     let far = format!("{line}\n\n\n\n\n{others}write: 128.10 IOPS\n");
-    assert_eq!(claims(&of(&far, &many())), expected[..2]);
+    assert!(!claims(&of(&far, &many())).contains(&expected[2].to_owned()));
     // 2 % is not enough.
     assert_eq!(claims(&of(&format!("{line}\nwrite: 130.50 IOPS\n"), &many())), expected[..2]);
 }
@@ -285,9 +312,9 @@ fn a_number_beside_a_claim_is_compared_with_its_pass() {
 #[test]
 fn another_throughput_beside_a_claim_is_not_about_its_pass() {
     let line = "write: 67108864 bytes in 0.500 s: 128.01 MiB/s";
-    let expected = ["bytes-moved of write-0", "throughput of write-0"];
     let others: String = (10..30).map(|place| format!("write: 7{place}.3125 MiB/s\n")).collect();
-    assert_eq!(claims(&of(&format!("{others}{line}\nrewrite: 127.90 MiB/s\n"), &many())), expected);
+    let found = claims(&of(&format!("{others}{line}\nrewrite: 127.90 MiB/s\n"), &many()));
+    assert_eq!(found, ["throughput of write-0"]);
 }
 
 #[test]
