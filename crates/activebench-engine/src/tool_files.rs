@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use activebench_model::activity::Exec;
 use activebench_model::call::{Call, Op};
@@ -16,7 +16,7 @@ use activebench_model::source::EventSource;
 use activebench_probe::Observation;
 use activebench_runner::{CapturedOutput, Hooks};
 use activebench_tools::execution::{self, Executed, Invocation};
-use activebench_tools::{Adapter, adapter_for_program};
+use activebench_tools::{ADAPTERS, Adapter, adapter_for_program};
 use rustix::fs::OFlags;
 
 use crate::measurements;
@@ -142,16 +142,48 @@ fn tools(command: &CommandLine, execs: &[Exec], links: &BTreeMap<String, String>
     tools.map(|(adapter, own)| (adapter, if own.argv.is_empty() { command.clone() } else { own })).collect()
 }
 
-/// Returns executed files that do not have a tool's name but are links to a file that has one.
+/// Returns executed files that do not have a tool's name but are links to a file that has one, or copies of an installed
+/// tool, byte for byte.
 fn links(command: &CommandLine, execs: &[Exec]) -> BTreeMap<String, String> {
     let names_tool = |path: &str| adapter_for_program(path).is_some();
-    let target = |exec: &Exec| {
+    let mut installed: Option<Vec<(u64, PathBuf)>> = None;
+    let mut target = |exec: &Exec| {
         // A file that is already gone was not an installed tool.
         let path = Path::new(&command.cwd).join(&exec.filename).canonicalize().ok()?;
-        let path = path.to_str().filter(|path| names_tool(path))?;
-        Some((exec.filename.clone(), path.to_owned()))
+        let linked = path.to_str().filter(|path| names_tool(path)).map(str::to_owned);
+        linked.or_else(|| original(&path, installed.get_or_insert_with(installed_tools)))
     };
-    execs.iter().filter(|exec| !names_tool(&exec.filename)).filter_map(target).collect()
+    let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for exec in execs.iter().filter(|exec| !names_tool(&exec.filename)) {
+        if !known.contains_key(&exec.filename) {
+            known.insert(exec.filename.clone(), target(exec));
+        }
+    }
+    known.into_iter().filter_map(|(name, target)| Some((name, target?))).collect()
+}
+
+/// Returns the installed tools with their sizes in bytes, as a shell would find them.
+fn installed_tools() -> Vec<(u64, PathBuf)> {
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect());
+    let of_name = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    let found = ADAPTERS.iter().filter_map(|adapter| of_name(adapter.program().name));
+    // A link to a program of many tools is not one of them alone.
+    let own = found.filter(|path| {
+        let target = path.canonicalize().ok();
+        target.and_then(|target| Some(adapter_for_program(target.to_str()?).is_some())).unwrap_or(false)
+    });
+    own.filter_map(|path| Some((path.metadata().ok()?.len(), path))).collect()
+}
+
+/// Returns the installed tool of which a file is a copy.
+fn original(path: &Path, installed: &[(u64, PathBuf)]) -> Option<String> {
+    let length = path.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut alike = installed.iter().filter(|(bytes, tool)| *bytes == length && tool != path).peekable();
+    alike.peek()?;
+    let own = read(path).ok()?;
+    let (_, tool) = alike.find(|(_, tool)| read(tool).is_ok_and(|bytes| bytes == own))?;
+    tool.to_str().map(str::to_owned)
 }
 
 /// Reads a whole file of figures or of work; `None` if it is gone, or was a pipe, whose content can be read only once.
@@ -212,4 +244,28 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&beside);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_an_installed_tool_is_known_by_its_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("a file");
+            path
+        };
+        let tool = file("fio", b"the tool");
+        let installed = [(8, tool.clone())];
+        let found = |path: &Path| original(path, &installed);
+        assert_eq!(found(&file("mine", b"the tool")).as_deref(), tool.to_str());
+        assert_eq!(found(&file("other", b"The tool")), None);
+        assert_eq!(found(&file("longer", b"the tools")), None);
+        assert_eq!(found(&tool), None);
+        assert_eq!(found(folder.path()), None);
+        assert_eq!(found(&folder.path().join("gone")), None);
+    }
 }

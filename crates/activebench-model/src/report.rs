@@ -72,6 +72,9 @@ pub struct JudgedRun {
     pub detectors: Vec<DetectorPage>,
 }
 
+/// Why a measurement without figures is inconclusive, where nothing of its output is missing.
+pub const NO_FIGURE: &str = "the tool's output has no figure to verify";
+
 /// The judgement of one of several measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgedMeasurement {

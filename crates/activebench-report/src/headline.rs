@@ -221,7 +221,10 @@ fn why_inconclusive(run: &JudgedRun) -> String {
         let first = run.findings.iter().find(unverifiable).or_else(|| run.findings.iter().find(undecided));
         first.map(|finding| finding.message.sentence().to_owned())
     };
-    let reason = run.manifest.incomplete.first().cloned().or_else(asks_for_subject).or_else(of_findings);
+    // Without an open figure of its own, the run is as open as one of its measurements.
+    let of_measurement = || measurements::first_open(run).filter(|_| open == 0);
+    let incomplete = run.manifest.incomplete.first().cloned();
+    let reason = incomplete.or_else(asks_for_subject).or_else(of_measurement).or_else(of_findings);
     match reason {
         Some(reason) if !reason.is_empty() => format!("{claims}. {}", as_sentence(&reason).trim_end_matches('.')),
         _ => claims,

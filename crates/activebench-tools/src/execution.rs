@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 
 use activebench_model::activity::Exec;
+use activebench_model::claim::Claim;
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
 
 use crate::adapter::Adapter;
 use crate::registry::{ADAPTERS, adapter_for_output, adapter_for_program};
+use crate::script_figures::shows_alone;
 
 /// A tool with its own command line: without wrappers.
 pub type Invocation = (&'static dyn Adapter, CommandLine);
@@ -83,13 +85,15 @@ pub fn is_shown(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutp
     if !adapter.is_everyday() {
         return true;
     }
-    let shown = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
+    let streams = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
     let parsed = adapter.parse(command, printed, None);
-    let large = parsed.claims.iter().filter(|claim| claim.claimed_bytes.is_some_and(|bytes| bytes >= LEAST_BYTES));
+    let large = |claim: &Claim| claim.claimed_bytes.is_some_and(|bytes| bytes >= LEAST_BYTES);
+    let large: Vec<Claim> = parsed.claims.into_iter().filter(large).collect();
     let mut figures = large
+        .iter()
         .map(|claim| &claim.printed)
         .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)));
-    figures.any(|figure| shown.iter().any(|stream| stream.contains(&figure)))
+    figures.any(|figure| streams.iter().any(|stream| stream.contains(&figure))) || shows_alone(shown, &large)
 }
 
 fn executions_of_tools<'a>(
@@ -242,8 +246,23 @@ mod tests {
         };
         check(4_750_000, "speed: 9.5 MB/s", true);
         check(4_750_000, "done", false);
+        // Without its unit it has too few digits.
+        check(4_750_000, "9.5", false);
         check(512, "speed: 9.5 MB/s", false);
         assert!(is_shown(&Iozone, &command, &ToolOutput::default(), &ToolOutput::default()));
+    }
+
+    #[test]
+    fn a_dd_is_a_measurement_where_the_digits_of_its_figure_are_shown() {
+        let report = b"1+0 records in\n1+0 records out\n476000000 bytes (476 MB, 454 MiB) copied, 0.5 s, 952 MB/s\n";
+        let printed = ToolOutput { stderr: report.to_vec(), ..ToolOutput::default() };
+        let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], cwd: "/".to_owned() };
+        let is_shown = |text: &str| {
+            let shown = ToolOutput { stdout: text.into(), ..ToolOutput::default() };
+            is_shown(&crate::dd::Dd, &command, &printed, &shown)
+        };
+        assert!(is_shown("952\n") && is_shown("run 1: 952"));
+        assert!(!is_shown("953\n") && !is_shown("9520\n"));
     }
 
     #[test]

@@ -11,16 +11,21 @@
 //! likely. The figures with which it is compared (of each pass of its direction, each window that the program can have
 //! timed, each meaning of its unit) each cover the actual distance to both sides. Their union's share of the decades is
 //! the chance of one number. An exact count of bytes or operations has a chance of its own, as sizes are often round.
-//! Where another number of the same line or block agrees with the same window, and one is an amount and the other a
-//! time or rate, their chances are multiplied, and by the number of pairs that there are. All of it is multiplied by the
-//! number of lines with numbers.
+//! Where another number of the same line or JSON object agrees with the same window, and one is an amount and the other a
+//! time or rate, their chances are multiplied, and by the number of pairs that there are: a line is about one thing. All
+//! of it is multiplied by the number of numbers that can agree by chance ([`attainable`]). Series of numbers under the
+//! same words ([`series`]) and numbers beside a claim ([`beside`]) have parts of the chance for themselves.
 //!
 //! # The time of printing
 //! A number is not about what happened after it was printed: a window that ended later is not compared with it. Where
 //! several passes agree, one that began after the number before was printed goes before those that a number claimed
 //! already. Where numbers of a row were printed together behind as many passes, they are about them in their order.
 
+mod attainable;
+mod bare;
+mod beside;
 mod chance;
+mod figures;
 mod print_times;
 mod row_order;
 mod series;
@@ -31,17 +36,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use activebench_model::claim::{Claim, Metric, NearestPass, Parsed, Subject, Unmatched, UnmatchedNumber};
 use activebench_model::direction::Direction;
-use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
+use activebench_model::observed_pass::ObservedPass;
 use activebench_model::output::ToolOutput;
-use activebench_model::phase::NameOperation;
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{Counted, OfTask, Operation, PrintedNumber, Reading, printed_numbers};
+use crate::printed_numbers::{Counted, OfTask, PrintedNumber, Reading, printed_numbers};
 use crate::stated_claims::{StatedClaim, StatedNumber};
+use figures::{fits, targets};
 use series::Series;
 
 /// Largest probability, over the whole run, that a number agrees by chance.
 pub const MOST_CHANCE: f64 = 0.01;
+
+/// The same of numbers alone: what series and numbers beside claims take for themselves is left out.
+const MOST_CHANCE_OF_NUMBER: f64 = MOST_CHANCE * (1.0 - series::SHARE - beside::SHARE);
 
 /// Decades over which a number without a relation to the I/O is taken to be spread.
 pub const DECADES: f64 = 6.0;
@@ -63,6 +71,9 @@ const FINE_SIZE: f64 = 0.01;
 
 /// Distance, as a share, by which a window may agree less than the best one and be taken for the one that was timed.
 const SAME_WINDOW: f64 = 0.001;
+
+/// Lines around a member of a JSON object within which others of its indentation are of its object.
+const MOST_OF_OBJECT: u64 = 8;
 
 /// Lines without a gap between them form a block of at most this many numbers.
 const MOST_OF_BLOCK: usize = 16;
@@ -115,9 +126,14 @@ pub fn matched(output: &ToolOutput, stated: &[StatedClaim], passes: &[ObservedPa
         printed.numbers.into_iter().filter(|number| !is_stated(number)).map(|number| found(number, known)).collect();
     candidates.extend(stated.into_iter().map(|StatedNumber { number, latency }| {
         let metric = latency.or_else(|| metric_of(&number));
-        Candidate { printed_ns: printed_ns(&number, known), number, metric, latency, is_stated: true }
+        let printed_ns = printed_ns(&number, known);
+        Candidate { printed_ns, number, metric, latency, is_stated: true, is_bare: false }
     }));
     candidates.sort_by_key(|candidate| (candidate.number.source.stream != "stdout", candidate.number.source.line));
+    // Behind all others: they are beside no number.
+    candidates.extend(
+        printed.bare.iter().flat_map(bare::meanings).map(|number| Candidate { is_bare: true, ..found(number, known) }),
+    );
     let is_base_known = keep_base(&mut candidates, &printed.settings, passes);
     let mut matching = Matching::new(&candidates, is_base_known, passes);
     matching.settle();
@@ -133,13 +149,15 @@ struct Candidate {
     /// A latency that the user named. It is not compared here.
     latency: Option<Metric>,
     is_stated: bool,
+    /// True for one meaning of a number without a unit.
+    is_bare: bool,
     /// When it was printed, if that is known.
     printed_ns: Option<u64>,
 }
 
 fn found(number: PrintedNumber, known: Known<'_>) -> Candidate {
     let (metric, printed_ns) = (metric_of(&number), printed_ns(&number, known));
-    Candidate { metric, number, latency: None, is_stated: false, printed_ns }
+    Candidate { metric, number, latency: None, is_stated: false, is_bare: false, printed_ns }
 }
 
 fn printed_ns(number: &PrintedNumber, known: Known<'_>) -> Option<u64> {
@@ -150,6 +168,7 @@ fn printed_ns(number: &PrintedNumber, known: Known<'_>) -> Option<u64> {
 fn metric_of(number: &PrintedNumber) -> Option<Metric> {
     match (number.unit, number.counted) {
         (_, Counted::Syncs) => None,
+        _ if number.is_mean_of_several => None,
         (Unit::BytesPerSec, _) => Some(match number.of_task {
             Some(OfTask::Min) => Metric::MinTaskThroughput,
             Some(OfTask::Max) => Metric::MaxTaskThroughput,
@@ -191,6 +210,8 @@ struct View {
     fits: Vec<Vec<Fit>>,
     /// The chance of each candidate alone.
     alone: Vec<f64>,
+    /// The least chance that each candidate could have alone, at the smallest distance; `None` without a figure.
+    least: Vec<Option<f64>>,
 }
 
 impl View {
@@ -199,12 +220,16 @@ impl View {
         let targets: Vec<Vec<Target>> = candidates.iter().map(|one| targets(one, passes, since(one))).collect();
         let fits: Vec<Vec<Fit>> =
             candidates.iter().zip(&targets).map(|(one, targets)| fits(&one.number, targets)).collect();
+        let values = |targets: &Vec<Target>| targets.iter().map(|target| target.value).collect::<Vec<f64>>();
         let alone = candidates.iter().zip(&targets).zip(&fits).map(|((one, targets), fits)| {
-            let values: Vec<f64> = targets.iter().map(|target| target.value).collect();
             let distance = fits.iter().map(|fit| fit.distance).fold(f64::MAX, f64::min);
-            chance::of_number(&one.number, &values, distance)
+            chance::of_number(&one.number, &values(targets), distance)
         });
-        Self { targets: targets.iter().map(Vec::len).collect(), alone: alone.collect(), fits }
+        let least = candidates
+            .iter()
+            .zip(&targets)
+            .map(|(one, targets)| (!targets.is_empty()).then(|| chance::of_number(&one.number, &values(targets), 0.0)));
+        Self { targets: targets.iter().map(Vec::len).collect(), alone: alone.collect(), least: least.collect(), fits }
     }
 }
 
@@ -287,7 +312,10 @@ struct Matching<'a> {
     outcomes: Vec<Outcome>,
     /// Numbers under the same words.
     series: Vec<Series>,
-    /// Lines that may agree by chance: with found numbers, with stated ones.
+    /// The least chance that each candidate can have, before the number of numbers; `None` where it is compared with
+    /// nothing.
+    attainable: Vec<Option<f64>>,
+    /// Numbers that may agree by chance: found ones, stated ones.
     tests: [f64; 2],
     /// First candidate of each block.
     blocks: Vec<std::ops::Range<usize>>,
@@ -295,7 +323,8 @@ struct Matching<'a> {
 
 impl<'a> Matching<'a> {
     fn new(candidates: &'a [Candidate], is_base_known: bool, passes: &'a [ObservedPass]) -> Self {
-        let mut times: Vec<u64> = candidates.iter().filter_map(|one| one.printed_ns).collect();
+        let with_units = candidates.iter().filter(|one| !one.is_bare);
+        let mut times: Vec<u64> = with_units.filter_map(|one| one.printed_ns).collect();
         times.sort_unstable();
         let mut ends: Vec<u64> = passes.iter().map(|pass| pass.windows[0].end_ns).collect();
         ends.sort_unstable();
@@ -309,26 +338,29 @@ impl<'a> Matching<'a> {
         let since: Vec<Option<u64>> = candidates.iter().map(before).collect();
         let in_row = row_order::of_rows(candidates, passes, &since);
         let blocks = blocks(candidates);
-        let (series, tests) = (series::of_words(candidates), [1.0; 2]);
-        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, series, tests, blocks }
+        let (series, attainable, tests) = (series::of_words(candidates), Vec::new(), [1.0; 2]);
+        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, series, attainable, tests, blocks }
     }
 
     /// Decides on each candidate, then chooses one window for each pass where one is enough.
     fn settle(&mut self) {
         self.find_related();
+        self.attainable = (0..self.candidates.len()).map(|place| self.attainable_of(place)).collect();
         // Each number that is a claim is one less that may agree by chance (Holm).
         loop {
             self.tests = self.count_tests();
             let before = self.claims();
             for place in 0..self.candidates.len() {
-                if !matches!(self.outcomes[place], Outcome::Claim { .. }) {
+                if !self.is_claim(place) {
                     self.outcomes[place] = self.decided(place);
                 }
             }
-            if self.claims() == before {
+            if self.claims() == before && !self.claim_together() {
                 break;
             }
         }
+        self.let_claims_speak();
+        self.keep_one_meaning();
         self.unite_windows();
         self.let_finest_speak();
         self.find_supporting();
@@ -345,23 +377,29 @@ impl<'a> Matching<'a> {
                 Counted::Files | Counted::Creates | Counted::Deletes => {
                     "files are not compared with a number that no adapter reads"
                 }
+                _ if candidate.number.is_mean_of_several => "a mean of several is the figure of no pass",
                 _ if candidate.number.is_statistic => "a statistic of single operations (hint: `--claim` says which)",
                 _ => "a time alone says nothing of the I/O",
             };
             return Outcome::Open(why.to_owned());
         };
-        // Of what happened since the number before, then of all. Each may be wrong half as often.
-        let (new, all) = (self.new.targets[place], self.all.targets[place]);
-        let is_of_series = self.series.iter().any(|one| one.is_related && one.places.contains(&place));
-        let views: &[&View] = match new {
-            0 => &[&self.all],
-            _ if new == all || is_of_series || self.continues_line(place) => &[&self.new],
-            _ => &[&self.new, &self.all],
-        };
+        let views = self.views(place);
         let outcomes = views.iter().map(|view| self.decided_in(place, metric, view, views.len() as f64));
         outcomes
             .reduce(|one, other| if matches!(one, Outcome::Claim { .. }) { one } else { other })
             .unwrap_or_else(|| Outcome::Open("no pass has this figure".to_owned()))
+    }
+
+    /// Returns with what a number is compared: with what happened since the number before, then with all. Each may be
+    /// wrong half as often.
+    fn views(&self, place: usize) -> Vec<&View> {
+        let (new, all) = (self.new.targets[place], self.all.targets[place]);
+        let is_of_series = self.series.iter().any(|one| one.is_related && one.places.contains(&place));
+        match new {
+            0 => vec![&self.all],
+            _ if new == all || is_of_series || self.continues_line(place) => vec![&self.new],
+            _ => vec![&self.new, &self.all],
+        }
     }
 
     fn decided_in(&self, place: usize, metric: Metric, view: &View, views: f64) -> Outcome {
@@ -371,7 +409,7 @@ impl<'a> Matching<'a> {
             Err(why) => return Outcome::Open(why),
         };
         let chance = (chance * views * self.tests[usize::from(candidate.is_stated)]).min(1.0);
-        if chance >= MOST_CHANCE {
+        if chance >= MOST_CHANCE_OF_NUMBER {
             return Outcome::Open(format!(
                 "it agrees with {}, but by chance with a probability of {}",
                 self.passes[pass].name,
@@ -470,10 +508,12 @@ impl<'a> Matching<'a> {
         let (own, others) = (&one.windows[0], &other.windows[0]);
         let together = own.end_ns.min(others.end_ns).saturating_sub(own.start_ns.max(others.start_ns));
         let longest = own.duration_ns().max(others.duration_ns());
+        // Without its first call, with which programs warm up.
+        let is_without_first = own.end_ns == others.end_ns && one.calls.abs_diff(other.calls) == 1;
         one.names == other.names
             && is_near(one.bytes, other.bytes)
             && is_near(one.calls, other.calls)
-            && is_near(together, longest)
+            && (is_near(together, longest) || is_without_first)
     }
 
     /// Returns true if a number of its line was printed before the last I/O: the tests of a row follow each other.
@@ -553,8 +593,8 @@ impl<'a> Matching<'a> {
             .iter()
             .map(|fit| {
                 let (supported, supporters) = self.supported(place, fit, view);
-                let chance = if self.states_other_amount(place, fit, view) { 1.0 } else { view.alone[place] };
-                (*fit, supported.min(chance), supporters)
+                let is_other = self.states_other_amount(place, fit, view);
+                (*fit, if is_other { 1.0 } else { supported.min(view.alone[place]) }, supporters)
             })
             .collect();
         let most = with.iter().map(|(_, _, supporters)| *supporters).max().unwrap_or(0);
@@ -564,29 +604,64 @@ impl<'a> Matching<'a> {
             .collect()
     }
 
-    /// Returns the places of the numbers on the line of a candidate.
+    /// Returns the places of the numbers on the line of a candidate, or of the members of its JSON object near it.
     fn line_of(&self, place: usize) -> Vec<usize> {
-        let block = self.blocks.iter().find(|block| block.contains(&place)).cloned().unwrap_or(place..place + 1);
-        let own_line = self.candidates[place].number.source.line;
-        block.filter(|other| self.candidates[*other].number.source.line == own_line).collect()
+        let own = &self.candidates[place].number.source;
+        let object = indent_of_member(&own.text);
+        let is_beside = |other: &usize| {
+            let source = &self.candidates[*other].number.source;
+            let is_of_object = object.is_some()
+                && indent_of_member(&source.text) == object
+                && source.line.abs_diff(own.line) <= MOST_OF_OBJECT;
+            source.stream == own.stream && (source.line == own.line || is_of_object)
+        };
+        let is_bare = self.candidates[place].is_bare;
+        (0..self.candidates.len())
+            .filter(|other| self.candidates[*other].is_bare == is_bare)
+            .filter(is_beside)
+            .collect()
     }
 
     /// Returns true for the rate of a statement whose amount is not that of the pass: then it is about something else.
     fn states_other_amount(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        if self.counts_other_files(place, fit, view) {
+            return true;
+        }
         let statement = statement::around(self.candidates, &self.line_of(place), place);
         statement.is_some_and(|[amount, _, rate]| {
             place == rate && !view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass)
         })
     }
 
+    /// Returns true for a rate of files whose line counts other files than those of the pass. A count that grows from row to
+    /// row counts those of all rows before it.
+    fn counts_other_files(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        let rate = &self.candidates[place].number;
+        if rate.unit != Unit::OpsPerSec || rate.counted != Counted::Files {
+            return false;
+        }
+        let is_count = |other: &usize| {
+            let one = &self.candidates[*other].number;
+            one.unit == Unit::Count && one.counted == rate.counted
+        };
+        let value = |other: usize| self.candidates[other].number.readings.first().map_or(0.0, |one| one.value);
+        let observed = &self.passes[fit.target.pass];
+        let files = if observed.names.is_some() { observed.calls } else { observed.opens } as f64;
+        let is_of_pass = |other: usize| {
+            let text = &self.candidates[other].number.printed.unit;
+            let mut before = (0..other).rev().filter(is_count);
+            let before = before.find(|earlier| self.candidates[*earlier].number.printed.unit == *text);
+            view.fits[other].iter().any(|one| one.target.pass == fit.target.pass)
+                || before.is_some_and(|before| value(other) - value(before) == files)
+        };
+        let counts: Vec<usize> = self.line_of(place).into_iter().filter(is_count).collect();
+        !counts.is_empty() && !counts.into_iter().any(is_of_pass)
+    }
+
     /// Returns the chance of a fit together with the numbers beside it that agree with the same window, and whether any
     /// of another kind does.
     fn supported(&self, place: usize, fit: &Fit, view: &View) -> (f64, usize) {
-        let block = self.blocks.iter().find(|block| block.contains(&place)).cloned().unwrap_or(place..place + 1);
-        let own_line = self.candidates[place].number.source.line;
-        let is_line = |other: &usize| self.candidates[*other].number.source.line == own_line;
-        let line: Vec<usize> = block.clone().filter(is_line).collect();
-        let all: Vec<usize> = block.collect();
+        let line = self.line_of(place);
         let mut least = (1.0_f64, 0);
         // The other numbers of a statement are chosen by what was printed, not by what agrees.
         if let Some([amount, time, rate]) = statement::around(self.candidates, &line, place) {
@@ -601,7 +676,7 @@ impl<'a> Matching<'a> {
                 least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 2);
             }
         }
-        for (group, weight) in [(&line, 2), (&all, 1)] {
+        for (group, weight) in [(&line, 2)] {
             let agreeing = group.iter().copied().filter(|other| {
                 *other == place
                     || view.fits[*other]
@@ -616,9 +691,7 @@ impl<'a> Matching<'a> {
                 *kind = Some(kind.map_or(view.alone[other], |known| known.min(view.alone[other])));
             }
             if let (Some(amount), Some(rate)) = (amount, rate) {
-                let pairs = (group.len() * (group.len() - 1) / 2).max(1) as f64;
-                // Once for the line and once for the block.
-                let chance = amount * rate * pairs * 2.0;
+                let chance = amount * rate * of_pairs(group.len());
                 if least.1 == 0 || chance < least.0 {
                     least = (chance.min(least.0), least.1.max(weight * MOST_OF_BLOCK + others.min(MOST_OF_BLOCK - 1)));
                 }
@@ -766,6 +839,8 @@ impl<'a> Matching<'a> {
         for (candidate, outcome) in self.candidates.iter().zip(&self.outcomes) {
             match outcome {
                 Outcome::Support => {}
+                // Nothing says that it is a figure at all.
+                Outcome::Open(_) if candidate.is_bare => {}
                 Outcome::Open(reason) => unmatched.numbers.push(UnmatchedNumber {
                     printed: candidate.number.printed.clone(),
                     is_rate: is_rate(candidate.metric) && !candidate.number.is_extreme,
@@ -830,6 +905,18 @@ impl<'a> Matching<'a> {
     }
 }
 
+/// Returns by how much the chance of a pair grows: by the number of pairs.
+fn of_pairs(numbers: usize) -> f64 {
+    (numbers * numbers.saturating_sub(1) / 2).max(1) as f64
+}
+
+/// Returns the indentation of a member of a JSON object that stands on a line of its own: `  "iops" : 120,`.
+fn indent_of_member(text: &str) -> Option<usize> {
+    let body = text.trim_start();
+    let (_, rest) = body.strip_prefix('"')?.split_once('"')?;
+    rest.trim_start().starts_with(':').then_some(text.len() - body.len())
+}
+
 /// Returns the distance of a pass that agrees.
 fn distance_of(own: &[(Fit, f64)], pass: usize) -> f64 {
     let of_pass = own.iter().filter(|(fit, _)| fit.target.pass == pass);
@@ -847,7 +934,7 @@ fn is_same_window(of_other: &Target, own: &Target, unit: Unit) -> bool {
 }
 
 /// Returns true if the unit of a number may have been another one: as powers of 1000 and as powers of 1024 it agrees with
-/// figures, and neither clearly better. 1000 and 1024 differ by 2.4 %, as much as a number may.
+/// figures, and neither clearly better, or it agrees with none closely. 1000 and 1024 differ by 2.4 %, as much as a number may.
 fn has_other_base<'a>(best: &Fit, number: &PrintedNumber, all: impl Iterator<Item = &'a Fit>) -> bool {
     let Some(is_binary) = best.reading.is_binary else { return false };
     let is_other = |reading: &Reading| reading.is_binary == Some(!is_binary);
@@ -857,113 +944,9 @@ fn has_other_base<'a>(best: &Fit, number: &PrintedNumber, all: impl Iterator<Ite
     }
     let others = all.filter(|fit| is_other(&fit.reading)).map(|fit| fit.distance);
     let other = others.min_by(f64::total_cmp);
-    other.is_some_and(|other| best.distance > CLEAR_BASE || other < UNCLEAR_BASE)
-}
-
-/// Returns the figures of the passes with which a number can agree: of what ended before it was printed, and began
-/// `since_ns` if that is given.
-fn targets(candidate: &Candidate, passes: &[ObservedPass], since_ns: Option<u64>) -> Vec<Target> {
-    let number = &candidate.number;
-    let is_time = number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic;
-    if candidate.metric.is_none() && !is_time || candidate.latency.is_some() {
-        return Vec::new();
-    }
-    // Files with data are counted by their data.
-    let has_data = |named: &ObservedPass| {
-        let is_over = |pass: &&ObservedPass| {
-            let (own, other) = (&pass.windows[0], &named.windows[0]);
-            pass.direction == Direction::Write && own.start_ns < other.end_ns && other.start_ns < own.end_ns
-        };
-        passes.iter().filter(is_over).any(|pass| pass.opens * 2 >= named.calls)
-    };
-    let is_of = |pass: &ObservedPass| match (pass.names, number.counted) {
-        (Some(NameOperation::Create), Counted::Creates) => true,
-        (Some(NameOperation::Create), Counted::Files) => !has_data(pass),
-        (Some(NameOperation::Delete), Counted::Deletes) => true,
-        (Some(_), _) | (None, Counted::Creates | Counted::Deletes) => false,
-        (None, _) => number.direction.is_none_or(|direction| pass.direction == direction),
-    };
-    let is_inside = |span: &ObservedWindow| {
-        candidate.printed_ns.is_none_or(|at_ns| span.end_ns <= at_ns)
-            && since_ns.is_none_or(|since_ns| span.start_ns >= since_ns)
-    };
-    let mut targets = Vec::new();
-    for (place, pass) in passes.iter().enumerate().filter(|(_, pass)| is_of(pass)) {
-        let Some(calls) = calls_of_operation(number, pass) else { continue };
-        let operations = pass.calls as f64 / calls as f64;
-        if number.unit == Unit::BytesPerSec && is_inside(&pass.windows[0]) {
-            for (clock, one) in pass.task_clocks.iter().enumerate() {
-                let is_before = candidate.printed_ns.is_none_or(|at_ns| one.end_ns <= at_ns);
-                let value = of_tasks(number.of_task, &one.rates).filter(|_| is_before);
-                let (each_task, unsure) = (Some(clock), one.unsure);
-                targets.extend(value.map(|value| Target { pass: place, window: 0, calls, each_task, value, unsure }));
-            }
-        }
-        if number.of_task.is_some() {
-            continue;
-        }
-        let windows = if is_amount(number.unit) { &pass.windows[..1] } else { &pass.windows[..] };
-        for (window, span) in windows.iter().enumerate().filter(|(_, span)| is_inside(span)) {
-            let seconds = span.duration_ns() as f64 / 1e9;
-            let value = match (number.unit, number.counted) {
-                (Unit::BytesPerSec, _) => pass.bytes as f64 / seconds,
-                (Unit::OpsPerSec, _) => operations / seconds,
-                (Unit::Ns, Counted::PerOperation) => seconds * 1e9 / operations,
-                (Unit::Ns, _) => seconds * 1e9,
-                (Unit::Bytes, _) => pass.bytes as f64,
-                _ => operations,
-            };
-            if value.is_finite() && value > 0.0 {
-                targets.push(Target { pass: place, window, calls, each_task: None, value, unsure: 0.0 });
-            }
-        }
-    }
-    targets
-}
-
-/// Returns a statistic of the rates of the processes, or their sum; `None` for one process.
-fn of_tasks(statistic: Option<OfTask>, rates: &[f64]) -> Option<f64> {
-    let sum: f64 = rates.iter().sum();
-    Some(match (statistic, rates) {
-        (_, []) => return None,
-        (None, _) => sum,
-        (Some(OfTask::Mean), _) => sum / rates.len() as f64,
-        (Some(OfTask::Min), _) => rates.iter().copied().fold(f64::MAX, f64::min),
-        (Some(OfTask::Max), _) => rates.iter().copied().fold(0.0, f64::max),
-    })
-}
-
-/// Returns how many calls of a pass are one operation of a number; `None` if the pass has other operations.
-fn calls_of_operation(number: &PrintedNumber, pass: &ObservedPass) -> Option<u64> {
-    let is_of_operations = number.unit == Unit::OpsPerSec || number.counted == Counted::PerOperation;
-    if pass.names.is_some() || !(is_of_operations || number.unit == Unit::Count) {
-        return Some(1);
-    }
-    if number.counted == Counted::Files {
-        // Files of one size, each with as many calls.
-        let is_even = pass.calls.is_multiple_of(pass.opens) && pass.bytes.is_multiple_of(pass.opens);
-        return is_even.then(|| pass.calls / pass.opens);
-    }
-    let Some(Operation { calls, call_bytes }) = number.operation.filter(|_| is_of_operations) else { return Some(1) };
-    let is_own = call_bytes.iter().any(|bytes| pass.bytes == bytes * pass.calls);
-    (is_own && calls > 0).then_some(calls)
-}
-
-/// Returns the figures with which a number agrees.
-fn fits(number: &PrintedNumber, targets: &[Target]) -> Vec<Fit> {
-    let mut fits = Vec::new();
-    for target in targets {
-        for reading in &number.readings {
-            let difference = (reading.value - target.value).abs();
-            // An amount is counted, not measured.
-            let most = (TOLERANCE - target.unsure).max(0.0);
-            let tolerance = if is_amount(number.unit) { 0.0 } else { most * target.value };
-            if difference <= reading.resolution + tolerance {
-                fits.push(Fit { target: *target, reading: *reading, distance: difference / target.value });
-            }
-        }
-    }
-    fits
+    // A number that agrees less closely may be one in the other base that agrees with nothing.
+    let printed = best.reading.resolution / best.reading.value;
+    best.distance > CLEAR_BASE + printed || other.is_some_and(|other| other < UNCLEAR_BASE)
 }
 
 /// Divides the candidates into blocks: lines without a line between them, of one stream.
@@ -972,10 +955,11 @@ fn blocks(candidates: &[Candidate]) -> Vec<std::ops::Range<usize>> {
     let mut begin = 0;
     for place in 1..=candidates.len() {
         let ends = candidates.get(place).is_none_or(|next| {
+            let next_is_bare = next.is_bare;
             let (before, next) = (&candidates[place - 1].number.source, &next.number.source);
-            let follows = before.stream == next.stream && next.line - before.line <= 1;
+            let follows = before.stream == next.stream && next.line.saturating_sub(before.line) <= 1;
             // A line is never divided.
-            !follows || place - begin >= MOST_OF_BLOCK && next.line != before.line
+            !follows || next_is_bare || place - begin >= MOST_OF_BLOCK && next.line != before.line
         });
         if ends {
             blocks.push(begin..place);

@@ -27,6 +27,15 @@ pub(crate) use words::{direction_of, order_of, words};
 /// Largest number of candidates that are kept: the last ones, because a program prints its summary at its end.
 pub const MOST_NUMBERS: usize = 512;
 
+/// Largest number of numbers without a unit that are kept.
+pub const MOST_BARE: usize = 64;
+
+/// Fewest cells of a line for a machine.
+const LEAST_CELLS: usize = 8;
+
+/// Seconds since 1970 of the years 2001 to 2065: a date.
+const SECONDS_OF_TODAY: std::ops::Range<f64> = 1e9..3e9;
+
 /// Bytes of a stream that are read, from its end.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -42,6 +51,23 @@ pub struct PrintedNumbers {
     pub left_out: u64,
     /// Sizes that are settings and not figures: `Block size 16 kB`. They show what the output's units mean.
     pub settings: Vec<Vec<Reading>>,
+    /// Numbers without a unit in lines for a machine: `1.98,2.00a,host,,,1211,6`. At most [`MOST_BARE`].
+    pub bare: Vec<BareNumber>,
+}
+
+/// A number without a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BareNumber {
+    /// The number, verbatim.
+    pub text: String,
+    /// Its value; above 0.
+    pub value: f64,
+    /// Half of the last printed step.
+    pub resolution: f64,
+    /// Its line in the output.
+    pub source: SourceLine,
+    /// Bytes of its stream up to its end.
+    pub printed_bytes: u64,
 }
 
 /// A number with a unit.
@@ -65,6 +91,8 @@ pub struct PrintedNumber {
     pub is_statistic: bool,
     /// True if they name a statistic that is not the figure of a whole pass: the largest, smallest or a deviation.
     pub is_extreme: bool,
+    /// True if they say that it is a mean of several: `mean of 2 instances`.
+    pub is_mean_of_several: bool,
     /// The statistic of the tasks that they name.
     pub of_task: Option<OfTask>,
     /// True if they say that nothing was synced: `non-sync'ed writes`.
@@ -125,6 +153,7 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
     let mut heading = Heading::default();
     let mut table = Table::default();
     let mut settings = Vec::new();
+    let mut bare = Vec::new();
     let mut of_stream = String::new();
     each_line(output, |stream, line, text, begin| {
         if of_stream != stream {
@@ -144,6 +173,10 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
         for number in &mut numbers[before..] {
             number.printed_bytes += begin;
         }
+        let of_line = bare_numbers(&source, &table).into_iter();
+        let is_read = |one: &BareNumber| numbers[before..].iter().any(|number| number.printed.text == one.text);
+        let of_line = of_line.filter(|one| !is_read(one));
+        bare.extend(of_line.map(|one| BareNumber { printed_bytes: one.printed_bytes + begin, ..one }));
         if numbers.len() > before {
             heading.read_block(text);
         }
@@ -159,7 +192,35 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
     let excess = numbers.len().saturating_sub(MOST_NUMBERS);
     numbers.drain(..excess);
     settings.truncate(MOST_NUMBERS);
-    PrintedNumbers { numbers, left_out: excess as u64, settings }
+    bare.truncate(MOST_BARE);
+    PrintedNumbers { numbers, left_out: excess as u64, settings, bare }
+}
+
+/// Returns the numbers that are cells of a line for a machine, of which no head says what they are.
+fn bare_numbers(source: &SourceLine, table: &Table) -> Vec<BareNumber> {
+    let text = source.text.as_str();
+    let separator = [',', ';', '|', '\t'].into_iter().find(|one| text.split(*one).count() >= LEAST_CELLS);
+    let Some(separator) = separator else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut start = 0;
+    for cell in text.split(separator) {
+        let (from, end) = (start, start + cell.len());
+        start = end + separator.len_utf8();
+        let is_figure =
+            |(value, _): &(f64, f64)| value.is_finite() && *value > 0.0 && !SECONDS_OF_TODAY.contains(value);
+        let Some((value, step)) = number_of(cell).filter(is_figure) else { continue };
+        if table.head_of(text, &Numeral { text: cell, start: from, end, value, step }).is_some() {
+            return Vec::new();
+        }
+        found.push(BareNumber {
+            text: cell.trim().to_owned(),
+            value,
+            resolution: step / 2.0,
+            source: source.clone(),
+            printed_bytes: end as u64,
+        });
+    }
+    found
 }
 
 /// Passes on the lines of an output as a terminal shows them at the end, bounded, with their stream, their number and the
@@ -263,6 +324,7 @@ fn read_line(
         let unit = own
             .or_else(|| units::scaled(stated?, scale))
             .or(of_head)
+            .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label)?, scale))
             .or_else(|| units::scaled(heading.unit(text)?, scale));
         let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
@@ -289,6 +351,7 @@ fn read_line(
             order: words.order,
             is_statistic: words.is_statistic,
             is_extreme: words.is_extreme,
+            is_mean_of_several: words.is_mean_of_several,
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
             source: source.clone(),

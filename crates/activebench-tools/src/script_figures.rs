@@ -7,12 +7,13 @@
 //! A fault is stated only where nothing honest explains the number, and where one of as many figures would agree with
 //! it by chance in less than [`MOST_CHANCE`] of the cases.
 
+mod alone;
 mod candidates;
 mod label;
 
 use std::collections::HashSet;
 
-use activebench_model::claim::Claim;
+use activebench_model::claim::{Claim, Printed};
 use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -21,6 +22,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
 use crate::registry::ADAPTERS;
+pub(crate) use alone::shows as shows_alone;
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
 
@@ -80,6 +82,21 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         let (label, end) = Label::of(&number.source.text, begin, &number.printed);
         begin = end;
         figures.extend(trace(number, &label, &candidates));
+    }
+    let alone = alone::numbers_alone(of_command);
+    let has_unit = |one: &alone::Alone| {
+        numbers.iter().any(|number| number.source == one.source && number.printed.text == one.text)
+    };
+    for one in alone.iter().filter(|one| is_own(&one.source.text) && !has_unit(one)) {
+        let Some(claim) = alone::origin(one, alone.len(), measured.claims) else { continue };
+        let origin = Origin { derivation: Derivation::Equal, claims: vec![claim.id.clone()], value: claim.value };
+        figures.push(ScriptFigure {
+            printed: Printed { text: one.text.clone(), unit: String::new() },
+            value: claim.value,
+            source: one.source.clone(),
+            origin: Some(origin),
+            fault: None,
+        });
     }
     without_listed_repeats(&mut figures, &candidates, &of_tools.shown(of_command));
     figures

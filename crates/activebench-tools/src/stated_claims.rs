@@ -138,6 +138,7 @@ impl StatedClaim {
                 is_statistic: self.latency.is_some(),
                 is_extreme: false,
                 of_task: None,
+                is_mean_of_several: false,
                 is_unsynced: false,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
                 printed_bytes: begin + group.end() as u64,

@@ -27,7 +27,7 @@ use activebench_model::finding::{Effect, Finding, FindingsByClaim, Outcome, Seve
 use activebench_model::limiter::Limiter;
 use activebench_model::measurement::Measurement;
 use activebench_model::phase::Phase;
-use activebench_model::report::{Answer, Together};
+use activebench_model::report::{Answer, NO_FIGURE, Together};
 use activebench_model::run::{ChildEnd, Choices, FailOn};
 use activebench_model::target::JudgedTarget;
 use activebench_model::units::Quantity;
@@ -486,7 +486,7 @@ fn without_claims(run: &Run<'_>) -> String {
     let unmatched = run.parsed.unmatched.numbers.len();
     let says_which = r"`--claim 'write=(\d+) MB/s'` says what a number means";
     match (run.has_adapter(), unmatched) {
-        (true, _) => "the tool's output has no figure to verify".to_owned(),
+        (true, _) => NO_FIGURE.to_owned(),
         (false, 0) => format!("the output has no number with a unit ({says_which})"),
         (false, all) => format!("none of {all} numbers of the output is certainly about its I/O ({says_which})"),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::Activity;
+use activebench_model::activity::{Activity, Pass};
 use activebench_model::call::open_bits;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan, Window};
@@ -116,7 +116,19 @@ impl ObservedPasses<'_> {
 
 /// Returns the files that were made and deleted, in order.
 fn runs(activity: &Activity) -> Vec<NameRun> {
-    let made = activity.passes.iter().filter(|pass| pass.open_flags & open_bits::CREATE != 0).filter_map(|pass| {
+    let created = || activity.passes.iter().filter(|pass| pass.open_flags & open_bits::CREATE != 0);
+    let names = super::names(activity);
+    let folder = |pass: &Pass| {
+        let name = pass.name.as_deref().or(names.get(&pass.file).copied())?.to_owned();
+        Some(name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned()))
+    };
+    let mut by_folder: HashMap<String, usize> = HashMap::default();
+    created().filter_map(folder).for_each(|folder| *by_folder.entry(folder).or_default() += 1);
+    let most = by_folder.values().copied().max().unwrap_or(0);
+    // A log beside a folder of many files is not one of them.
+    let is_one_of_many =
+        |pass: &&Pass| folder(pass).is_none_or(|folder| by_folder[&folder] >= LEAST_CALLS.min(most / LEAST_PART));
+    let made = created().filter(is_one_of_many).filter_map(|pass| {
         let open = pass.open.filter(|open| open.returned >= 0 && open.end_ns > open.start_ns)?;
         Some(NameRun {
             operation: NameOperation::Create,

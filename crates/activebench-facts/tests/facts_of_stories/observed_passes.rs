@@ -180,6 +180,25 @@ fn files_that_are_made_and_deleted_are_passes_over_names() {
 }
 
 #[test]
+fn a_log_beside_a_folder_of_many_files_is_not_one_of_them() {
+    let mut story = Story::new();
+    let create = |story: &mut Story, ino: u64, name: &str| {
+        story.file.ino = ino;
+        story.open(3, name);
+        story.last().open_flags = open_bits::CREATE | open_bits::WRITABLE;
+        story.close(3);
+    };
+    create(&mut story, 99, "log.txt");
+    for number in 0..60 {
+        create(&mut story, 100 + number, &format!("files/f{number}"));
+    }
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let found: Vec<&str> = passes.passes().iter().map(|pass| pass.name.as_str()).collect();
+    assert_eq!(found, ["create of 60 files"]);
+}
+
+#[test]
 fn several_processes_have_a_rate_each_and_several_calls_can_be_one_operation() {
     let mut story = Story::new();
     story.open(3, "a");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use activebench_model::claim::Claim;
 use activebench_model::measurement::Measurement;
 use activebench_model::remedy::Advised;
-use activebench_model::report::{JudgedMeasurement, JudgedRun, Together};
+use activebench_model::report::{JudgedMeasurement, JudgedRun, NO_FIGURE, Together};
 use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 use serde::Serialize;
@@ -93,6 +93,16 @@ fn entry<'run>(run: &'run JudgedRun, measurement: &'run Measurement) -> Measurem
 /// The judgement of a measurement; `None` in a record that was judged without.
 fn judgement<'run>(run: &'run JudgedRun, measurement: &Measurement) -> Option<&'run JudgedMeasurement> {
     run.measurements.iter().find(|judged| judged.number == measurement.number)
+}
+
+/// Returns what the first measurement leaves open of which something is known: `measurement 1 (fio): ...`. `None` where none
+/// does.
+pub(crate) fn first_open(run: &JudgedRun) -> Option<String> {
+    several(run).iter().find_map(|measurement| {
+        let judged = judgement(run, measurement)?;
+        let is_open = judged.verdict == RunVerdict::Inconclusive && judged.because != NO_FIGURE;
+        is_open.then(|| format!("measurement {} ({}): {}", measurement.number, measurement.tool, judged.because))
+    })
 }
 
 /// What to read before the figures: how many commands measured, and their verdicts. `None` for a command that made at

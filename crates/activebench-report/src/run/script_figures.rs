@@ -123,7 +123,7 @@ pub(crate) fn section(run: &JudgedRun) -> Option<Section> {
 }
 
 fn printed(figure: &ScriptFigure) -> String {
-    escape::clipped(&format!("{} {}", figure.printed.text, figure.printed.unit), 40)
+    escape::clipped(format!("{} {}", figure.printed.text, figure.printed.unit).trim_end(), 40)
 }
 
 /// What a number comes from, in a few words.

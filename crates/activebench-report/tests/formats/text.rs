@@ -1,6 +1,7 @@
 //! `text`: snapshots of every sample, and properties of all of them.
 
 use activebench_model::finding::Outcome;
+use activebench_model::verdict::RunVerdict;
 use activebench_report::Style;
 
 use crate::samples;
@@ -61,6 +62,19 @@ fn only_what_is_copied_is_wider_than_the_terminal() {
             }
         }
     }
+}
+
+#[test]
+fn a_run_that_one_measurement_leaves_open_says_why() {
+    let mut run = samples::script();
+    let open = "a later measurement wrote to o.json, too: its figures are those of the last";
+    run.measurements[0].verdict = RunVerdict::Inconclusive;
+    run.measurements[0].because = open.to_owned();
+    run.judged[1] = run.judged[0].clone();
+    run.findings[0].outcome = Outcome::Undecided;
+    run.verdict = RunVerdict::Inconclusive;
+    let report = render(&run, false, Some(400));
+    assert!(report.contains(&format!("Measurement 1 (iozone): {open}")), "{report}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use activebench_model::observed_pass::ObservedPass;
 
 use super::Candidate;
+use crate::printed_numbers::Reading;
 
 /// Share of the bytes of a pass from which on a part of it is the pass itself.
 const WHOLE: f64 = 0.9;
@@ -30,12 +31,26 @@ pub(super) fn of_rows(
         let row: Vec<usize> = (place..candidates.len()).take(super::MOST_OF_BLOCK).filter(is_like).collect();
         let until_ns = row.iter().filter_map(|other| candidates[*other].printed_ns).max();
         let (Some(since_ns), Some(until_ns)) = (since[place], until_ns) else { continue };
+        // `1110 MiB/s (1164 MB/s)` is one figure.
+        let is_one = |one: usize, other: usize| is_same_figure(&candidates[one], &candidates[other]);
+        if row.iter().any(|one| row.iter().any(|other| one < other && is_one(*one, *other))) {
+            continue;
+        }
         let one_by_one = one_by_one(first, passes, since_ns, until_ns);
         if row.len() > 1 && one_by_one.len() == row.len() {
             row.into_iter().zip(one_by_one).for_each(|(other, own)| found[other] = Some(own));
         }
     }
     found
+}
+
+/// Returns true if two numbers of different units may be one figure that is printed twice.
+fn is_same_figure(one: &Candidate, other: &Candidate) -> bool {
+    let (one, other) = (&one.number, &other.number);
+    let is_same = |own: &Reading| {
+        other.readings.iter().any(|reading| (own.value - reading.value).abs() <= own.resolution + reading.resolution)
+    };
+    one.printed.unit != other.printed.unit && one.readings.iter().any(is_same)
 }
 
 /// Returns the passes of a direction in a span that follow one another, in order, each as all that describe it. Passes

@@ -1,6 +1,7 @@
 use activebench_model::activity::{CallSpan, OutputWrite};
 use activebench_model::call::Op;
 use activebench_model::observed_pass::{ObservedWindow, TaskClock, TaskEnd, TaskStart};
+use activebench_model::phase::NameOperation;
 use proptest::prelude::*;
 
 use super::*;
@@ -104,7 +105,8 @@ fn numbers_of_a_line_support_each_other() {
     assert_eq!(parsed.unmatched.numbers, []);
     assert_eq!(parsed.claims[1].claimed_bytes, Some(64 * MIB));
     // The same rate alone in a long output is not enough.
-    let alone = format!("{}84 MB/s\n", "7 MB/s\n".repeat(40));
+    let others: String = (10..50).map(|place| format!("7.1{place} MB/s\n")).collect();
+    let alone = format!("{others}84 MB/s\n");
     assert_eq!(claims(&of(&alone, &two()[..1])), Vec::<String>::new());
 }
 
@@ -199,6 +201,33 @@ fn a_size_of_the_output_shows_whether_k_is_1000_or_1024() {
 }
 
 #[test]
+fn a_number_whose_base_is_unknown_has_to_agree_closely() {
+    let passes = [pass("write", Direction::Write, 64 * MIB, 64, &[(0, 500_000_000)])];
+    assert_eq!(claims(&of("128.30 MB/s\n", &passes)), ["throughput of write-0"]);
+    // 129.02 MiB/s are 0.8 % away; 129.02 * 10^6 would be about something else.
+    assert_eq!(claims(&of("129.02 MB/s\n", &passes)), [""; 0]);
+    assert_eq!(claims(&of("129.02 MiB/s\n", &passes)), ["throughput of write-0"]);
+}
+
+#[test]
+fn a_mean_of_several_is_the_figure_of_no_pass() {
+    let passes = [pass("read", Direction::Read, 64 * MIB, 64, &[(0, 500_000_000)])];
+    assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 1 instances)\n", &passes)), ["throughput of read-0"]);
+    assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 2 instances)\n", &passes)), [""; 0]);
+}
+
+#[test]
+fn a_rate_of_files_is_not_about_a_pass_with_other_files_than_its_line_counts() {
+    let made = pass("create", Direction::None, 0, 945, &[(0, 1_000_000_000)]);
+    let passes = [ObservedPass { names: Some(NameOperation::Create), opens: 945, ..made }];
+    assert_eq!(claims(&of("Count  Files/sec\n  945     945.04\n", &passes)), ["operation-rate of create-0"]);
+    assert_eq!(claims(&of("Count  Files/sec\n 1000     945.04\n", &passes)), [""; 0]);
+    // A count that grows from row to row.
+    let grown = of("Count  Files/sec\n  500     811.51\n 1445     945.04\n", &passes);
+    assert_eq!(claims(&grown), ["operation-rate of create-0"]);
+}
+
+#[test]
 fn figures_of_single_processes_are_compared_with_theirs() {
     let rates = vec![60.0 * MIB as f64, 70.0 * MIB as f64];
     let clock =
@@ -254,6 +283,103 @@ fn a_statement_of_the_user_names_a_number() {
     assert!(nowhere.claims.is_empty() && nowhere.unmatched.numbers[0].is_stated);
 }
 
+/// Writes of different amounts, one after the other, of which the first moved 64 MiB in 500 ms.
+fn many() -> Vec<ObservedPass> {
+    let one = |place: u64| {
+        let start_ns = place * 1_000_000_000;
+        let length_ns = (500_000_000.0 * 1.1_f64.powi(place as i32)) as u64;
+        pass("write", Direction::Write, (64 + 3 * place) * MIB, 64 + 3 * place, &[(start_ns, start_ns + length_ns)])
+    };
+    (0..60).map(one).collect()
+}
+
+#[test]
+fn a_number_beside_a_claim_is_compared_with_its_pass() {
+    let line = "write: 67108864 bytes in 0.500 s: 128.01 MiB/s";
+    assert_eq!(claims(&of(&format!("{line}\n"), &many())), ["bytes-moved of write-0", "throughput of write-0"]);
+    // Alone it may be any of many passes.
+    let others: String = (10..30).map(|place| format!("write: 7{place}.3125 IOPS\n")).collect();
+    assert_eq!(claims(&of(&format!("{others}write: 128.10 IOPS\n"), &many())), [""; 0]);
+    let expected = ["bytes-moved of write-0", "throughput of write-0", "operation-rate of write-0"];
+    assert_eq!(claims(&of(&format!("{line}\nwrite: 128.10 IOPS\n"), &many())), expected);
+    // Too far away for a number without a relation to the claim.
+    let far = format!("{line}\n\n\n\n\n{others}write: 128.10 IOPS\n");
+    assert!(!claims(&of(&far, &many())).contains(&expected[2].to_owned()));
+    // 2 % is not enough.
+    assert_eq!(claims(&of(&format!("{line}\nwrite: 130.50 IOPS\n"), &many())), expected[..2]);
+}
+
+#[test]
+fn another_throughput_beside_a_claim_is_not_about_its_pass() {
+    let line = "write: 67108864 bytes in 0.500 s: 128.01 MiB/s";
+    let others: String = (10..30).map(|place| format!("write: 7{place}.3125 MiB/s\n")).collect();
+    let found = claims(&of(&format!("{others}{line}\nrewrite: 127.90 MiB/s\n"), &many()));
+    assert_eq!(found, ["throughput of write-0"]);
+}
+
+#[test]
+fn a_count_of_what_another_column_states_the_rate_of_supports_it() {
+    let files = |place: u64| {
+        let bytes = 4096 * (400 + 7 * place);
+        let length_ns = 500_000_000 + 37_000_000 * place;
+        ObservedPass {
+            opens: 400 + 7 * place,
+            ..pass("write", Direction::Write, bytes, 400 + 7 * place, &[(0, length_ns)])
+        }
+    };
+    let passes: Vec<ObservedPass> = (0..40).map(files).collect();
+    assert_eq!(claims(&of("  Size  Files/sec\n  4096      802.3\n", &passes)), [""; 0]);
+    let parsed = of("  Count  Size  Files/sec\n    400  4096      802.3\n", &passes);
+    assert_eq!(claims(&parsed), ["operation-rate of write-0"]);
+}
+
+#[test]
+fn a_rate_of_files_without_a_unit_is_read_of_a_line_for_a_machine() {
+    let names = |operation, calls: u64, start_ns: u64, length_ns: u64| {
+        let one = pass("names", Direction::None, 0, calls, &[(start_ns, start_ns + length_ns)]);
+        ObservedPass { names: Some(operation), opens: calls, ..one }
+    };
+    let passes = [
+        names(NameOperation::Create, 2048, 0, 1_691_000_000),
+        names(NameOperation::Delete, 2048, 2_000_000_000, 1_230_000_000),
+    ];
+    let parsed = of("1.98,2.00a,host,1,1795757639,,,,2,,,1211,6,+++++,+++,1665,6,12us\n", &passes);
+    assert_eq!(claims(&parsed), ["operation-rate of names-0", "operation-rate of names-0"]);
+    assert!(parsed.unmatched.numbers.iter().all(|number| !number.printed.unit.is_empty()), "{parsed:?}");
+    // A line for a person, and one with a head.
+    assert_eq!(claims(&of("made 1211, deleted 1665\n", &passes)), [""; 0]);
+    assert_eq!(claims(&of("a,b,c,d,e,f,g,h\n1,2,3,4,5,6,1211,1665\n", &passes)), [""; 0]);
+    // As a rate of both it says nothing.
+    let alike = [passes[0].clone(), names(NameOperation::Delete, 2048, 2_000_000_000, 1_691_000_000)];
+    assert_eq!(claims(&of("1.98,2.00a,host,1,,,,,2,,,1211,6,+++++,+++\n", &alike)), [""; 0]);
+}
+
+#[test]
+fn a_figure_that_is_printed_in_two_units_is_not_a_row_of_two_passes() {
+    let one =
+        |name: &str, start_ns: u64| pass(name, Direction::Write, 64 * MIB, 64, &[(start_ns, start_ns + 500_000_000)]);
+    let both = pass("both", Direction::Write, 128 * MIB, 128, &[(200, 1_000_000_200)]);
+    let mut passes = vec![one("first", 200), one("second", 500_000_200), both];
+    passes[0].windows[0].end_ns = 400_000_000;
+    passes[0].parent = Some(2);
+    passes[1].parent = Some(2);
+    let text = "begin: 7 kB\nwrite: 160.00 MiB/s (167.8 MB/s)\n";
+    let head = text.find("write").expect("a row");
+    let prints = [(head, 100), (text.len() - head, 1_100_000_000)];
+    assert_eq!(claims(&of_printed(text, &prints, &[], &passes)), ["throughput of first-0"]);
+}
+
+#[test]
+fn reads_without_their_first_call_are_no_other_pass() {
+    let all = pass("read", Direction::Read, 64 * MIB, 64, &[(0, 500_000_000)]);
+    let spans = [(25_000_000, 500_000_000), (25_000_000, 515_000_000)];
+    let without = pass("later", Direction::Read, 63 * MIB, 63, &spans);
+    let passes = [all, without];
+    // 128.0 of all, 132.6 and 128.6 of those behind the first call.
+    assert_eq!(claims(&of("read: 128.02 MiB/s\n", &passes)), ["throughput of read-0"]);
+    assert_eq!(claims(&of("read: 132.61 MiB/s\n", &passes)), ["throughput of later-0"]);
+}
+
 /// Passes with random amounts and times.
 fn random_passes() -> impl Strategy<Value = Vec<ObservedPass>> {
     let one = (any::<bool>(), 20.0..34.0_f64, 1_u64..5000, 17.0..23.0_f64, 0.0..1.0_f64).prop_map(
@@ -280,6 +406,59 @@ proptest! {
             prop_assert!(claimed.into_iter().all(|pass| pass.direction == direction), "{parsed:?}");
         }
     }
+}
+
+/// One percent of 4000 runs, and three standard deviations of such a draw.
+const MOST_RUNS: usize = 59;
+
+/// How many of 4000 runs with random passes have a claim, if their text is drawn without a look at them.
+fn runs_with_match(text: impl Fn(&mut dyn FnMut() -> f64, &[ObservedPass]) -> (String, usize)) -> usize {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+    let runner = |algorithm| TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(algorithm));
+    let (mut numbers, mut other) = (runner(RngAlgorithm::ChaCha), runner(RngAlgorithm::XorShift));
+    let uniform = (0.0..1.0_f64).boxed();
+    let passes = random_passes().boxed();
+    let mut draw = || uniform.new_tree(&mut numbers).expect("a value").current();
+    (0..4000)
+        .filter(|_| {
+            let passes = passes.new_tree(&mut other).expect("passes").current();
+            let (text, own) = text(&mut draw, &passes);
+            of(&text, &passes).claims.len() > own
+        })
+        .count()
+}
+
+#[test]
+fn random_rows_match_random_passes_in_less_than_one_percent() {
+    let with_match = runs_with_match(|draw, _| {
+        let mut text = "Count  MB/s  kIOPS  us/op  MB/s  Files/sec\n".to_owned();
+        for _ in 0..1 + (draw() * 3.0) as usize {
+            let mut row = String::new();
+            for _ in 0..5 {
+                let decimals = (draw() * 3.0) as usize;
+                row.push_str(&format!("  {:.decimals$}", 10_f64.powf(draw() * 6.0)));
+            }
+            text.push_str(&format!("{:.0}{row}\n", 10_f64.powf(draw() * 5.0)));
+        }
+        (text, 0)
+    });
+    assert!(with_match < MOST_RUNS, "{with_match} of 4000");
+}
+
+#[test]
+fn random_numbers_beside_a_claim_match_its_pass_in_less_than_one_percent() {
+    let with_match = runs_with_match(|draw, passes| {
+        let one = &passes[0];
+        let word = if one.direction == Direction::Write { "write" } else { "read" };
+        let seconds = one.windows[0].duration_ns() as f64 / 1e9;
+        let rate = one.bytes as f64 / seconds;
+        let line = format!("{word}: {} bytes in {seconds:.6} s: {rate:.1} bytes/s\n", one.bytes);
+        let own = of(&line, passes).claims.len();
+        let iops = |draw: &mut dyn FnMut() -> f64| format!("{word}: {:.1} IOPS\n", 10_f64.powf(draw() * 6.0));
+        (format!("{line}{}{}", iops(draw), iops(draw)), own)
+    });
+    assert!(with_match < MOST_RUNS, "{with_match} of 4000");
 }
 
 #[test]

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use activebench_model::units::Unit;
+
 use super::units::{self, Found};
 use super::{Numeral, cells, numerals, words};
 
@@ -63,6 +65,19 @@ impl Table {
     /// Returns the unit that a sentence states for the cells below this head, if the head names what it is about.
     pub(super) fn unit(&self, head: &Head) -> Option<Found> {
         self.stated.clone().filter(|_| words::direction_of_head(&head.text).is_some())
+    }
+
+    /// Returns the unit of a column `Count`: the things of which another column states the rate, such as `Files/sec`.
+    pub(super) fn count_of(&self, head: &Head) -> Option<Found> {
+        let own = head.own.trim();
+        if !["count", "number"].iter().any(|name| name.eq_ignore_ascii_case(own)) {
+            return None;
+        }
+        let cells = self.lines.iter().flat_map(|line| framed_cells(line));
+        let mut rates =
+            cells.filter_map(|(_, cell)| units::unit_at(cell)).filter(|found| found.unit == Unit::OpsPerSec);
+        let counted = rates.next()?.counted;
+        Some(Found { unit: Unit::Count, factors: vec![1.0], counted, text: own.to_owned(), length: 0 })
     }
 
     /// Returns what stands above a number of a row.

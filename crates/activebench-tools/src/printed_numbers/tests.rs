@@ -64,7 +64,7 @@ fn a_unit_stands_in_the_label_the_heading_or_the_column() {
         ("Latency (ms):\n   min:   0.25", vec!["0.25 ms = 250000 ns"]),
         (
             "Count   Files/sec     Seconds\n  500    299.8    1.6",
-            vec!["299.8 Files/sec = 299.8 ops_per_sec", "1.6 Seconds = 1600000000 ns"],
+            vec!["500 Count = 500 count", "299.8 Files/sec = 299.8 ops_per_sec", "1.6 Seconds = 1600000000 ns"],
         ),
         (
             "access  bw(MiB/s)  total(s)\n------  ----  ----\nwrite  40  0.5",

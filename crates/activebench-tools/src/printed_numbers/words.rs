@@ -24,6 +24,8 @@ pub(super) struct Words {
     pub(super) is_extreme: bool,
     pub(super) is_unsynced: bool,
     pub(super) of_task: Option<OfTask>,
+    /// True if they say that the number is a mean of several.
+    pub(super) is_mean_of_several: bool,
     /// What one operation is, where they describe it.
     pub(super) operation: Option<Operation>,
     /// `created`, `deleted`: what happens to the files.
@@ -67,6 +69,7 @@ impl Words {
             is_statistic: has(&statistics, STATISTICS),
             is_extreme: has(&own, EXTREMES),
             of_task: of_task(&own),
+            is_mean_of_several: is_mean_of_several(line),
             is_unsynced: all.iter().any(|text| is_unsynced(text)),
             operation: operation_of(line).or_else(|| operation_of(&heading.text)),
             happens: own.iter().rev().chain([&&line[..start]]).find_map(|text| happens(text)),
@@ -201,6 +204,15 @@ fn of_task(texts: &[&str]) -> Option<OfTask> {
         "max" | "maximum" | "highest" => Some(OfTask::Max),
         "avg" | "average" | "mean" => Some(OfTask::Mean),
         _ => None,
+    })
+}
+
+/// Returns true for `mean of 2 instances`: a figure of none of them.
+fn is_mean_of_several(text: &str) -> bool {
+    let words: Vec<String> = words(text).collect();
+    words.windows(3).any(|part| {
+        let is_mean = matches!(part[0].as_str(), "mean" | "average" | "avg" | "median");
+        is_mean && part[1] == "of" && part[2].parse::<u64>().is_ok_and(|several| several > 1)
     })
 }
 

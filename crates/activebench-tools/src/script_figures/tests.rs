@@ -67,6 +67,21 @@ fn only(text: &str, ran: &[One]) -> (Option<(Derivation, usize)>, Option<Fault>)
 }
 
 #[test]
+fn a_number_without_a_unit_is_traced_where_it_has_the_digits_of_one_figure() {
+    let ran = [write("write", 123_456_789.0), read("read", 412_345_678.0)];
+    assert_eq!(only("123456789\n", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(only("speed: 412345678\n", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(traced("123456788\n", &ran), []);
+    // Of two figures with these digits nothing says which.
+    assert_eq!(traced("123456789\n", &[write("write", 123_456_789.0), read("read", 123_456_789.0)]), []);
+    // Among so many numbers of three digits one is likely to have those of a figure.
+    let many: String = (100..900).map(|number| format!("{number}\n")).collect();
+    assert_eq!(traced(&many, &[write("write", 512.0)]), []);
+    assert_eq!(only("512\n", &[write("write", 512.0)]), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(traced("12\n", &[write("write", 12.0)]), []);
+}
+
+#[test]
 fn an_honest_number_is_traced_in_any_unit() {
     let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
     for text in

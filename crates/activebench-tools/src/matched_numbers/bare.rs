@@ -1,0 +1,52 @@
+//! Numbers without a unit in a line for a machine: `1.98,2.00a,host,,,1211,6`.
+//!
+//! Each may be a rate of files that were made, or of files that were deleted. Each of these meanings is a number of its own
+//! where the chance is computed, and two that agree say nothing. A rate of data is not read: its unit may be any power of
+//! 1000 or of 1024. Such a number is not listed where it agrees with nothing.
+
+use activebench_model::claim::Printed;
+use activebench_model::units::Unit;
+
+use super::{Matching, Outcome};
+use crate::printed_numbers::{BareNumber, Counted, PrintedNumber, Reading};
+
+/// What such a number may count per second.
+const MEANINGS: [Counted; 2] = [Counted::Creates, Counted::Deletes];
+
+/// Returns the meanings of a number without a unit.
+pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber> {
+    MEANINGS.into_iter().map(|counted| PrintedNumber {
+        unit: Unit::OpsPerSec,
+        readings: vec![Reading { value: bare.value, resolution: bare.resolution, is_binary: None }],
+        counted,
+        printed: Printed { text: bare.text.clone(), unit: String::new() },
+        direction: None,
+        operation: None,
+        order: None,
+        is_statistic: false,
+        is_extreme: false,
+        is_mean_of_several: false,
+        of_task: None,
+        is_unsynced: false,
+        source: bare.source.clone(),
+        printed_bytes: bare.printed_bytes,
+    })
+}
+
+impl Matching<'_> {
+    /// Lets go of the claims of a number without a unit that agrees in several meanings.
+    pub(super) fn keep_one_meaning(&mut self) {
+        let is_claim = |place: &usize| matches!(self.outcomes[*place], Outcome::Claim { .. });
+        let claims: Vec<usize> =
+            (0..self.candidates.len()).filter(|place| self.candidates[*place].is_bare).filter(is_claim).collect();
+        let is_same = |one: usize, other: usize| {
+            let (one, other) = (&self.candidates[one].number, &self.candidates[other].number);
+            one.source == other.source && one.printed_bytes == other.printed_bytes
+        };
+        let several = claims.iter().filter(|one| claims.iter().any(|other| other != *one && is_same(**one, *other)));
+        let several: Vec<usize> = several.copied().collect();
+        for place in several {
+            self.outcomes[place] = Outcome::Open("it agrees with passes in several meanings".to_owned());
+        }
+    }
+}

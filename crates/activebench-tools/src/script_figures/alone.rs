@@ -1,0 +1,61 @@
+//! Numbers that stand alone, without a unit: `dd ... | awk '{print $(NF-1)}'`.
+//!
+//! Nothing says what such a number is about. It is a figure of the run only if it has the very digits of one, and if it is
+//! unlikely that any of the numbers of the output has those of any figure by chance.
+
+use std::collections::BTreeSet;
+
+use activebench_model::claim::{Claim, SourceLine};
+use activebench_model::output::ToolOutput;
+
+use super::{DECADES, MOST_CHANCE};
+use crate::printed_numbers::{each_line, number_of};
+
+/// Fewest digits of such a number.
+const LEAST_DIGITS: usize = 3;
+
+/// Largest number of them that are read.
+const MOST: usize = 512;
+
+/// A number without a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Alone {
+    pub(super) text: String,
+    pub(super) source: SourceLine,
+    /// The distance between two numbers with as many digits, as a share of it.
+    step_ratio: f64,
+}
+
+/// Returns the numbers of an output that are words of their own.
+pub(super) fn numbers_alone(output: &ToolOutput) -> Vec<Alone> {
+    let mut found = Vec::new();
+    each_line(output, |stream, line, text, _| {
+        for word in text.split(|c: char| c.is_whitespace() || "=:,;|()".contains(c)) {
+            let digits = word.chars().filter(char::is_ascii_digit).count();
+            let Some((value, step)) = number_of(word).filter(|(value, _)| *value > 0.0) else { continue };
+            if digits >= LEAST_DIGITS && found.len() < MOST {
+                let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
+                found.push(Alone { text: word.to_owned(), source, step_ratio: step / value });
+            }
+        }
+    });
+    found
+}
+
+/// Returns the claim of which a number has the digits; `None` where several have them, or where as many numbers and
+/// figures may agree by chance.
+pub(super) fn origin<'a>(alone: &Alone, numbers: usize, claims: &'a [Claim]) -> Option<&'a Claim> {
+    let is_figure = |claim: &&Claim| claim.metric.is_rate(true) || claim.metric.is_latency();
+    let figures = || claims.iter().filter(is_figure);
+    let mut alike = figures().filter(|claim| claim.printed.text == alone.text);
+    let claim = alike.next().filter(|_| alike.next().is_none())?;
+    let distinct: BTreeSet<&str> = figures().map(|claim| claim.printed.text.as_str()).collect();
+    let chance = (numbers * distinct.len()) as f64 * alone.step_ratio / (DECADES * std::f64::consts::LN_10);
+    (chance < MOST_CHANCE).then_some(claim)
+}
+
+/// Returns true if an output has a number without a unit that is one of these figures, and not by chance.
+pub(crate) fn shows(output: &ToolOutput, claims: &[Claim]) -> bool {
+    let alone = numbers_alone(output);
+    alone.iter().any(|number| origin(number, alone.len(), claims).is_some())
+}
