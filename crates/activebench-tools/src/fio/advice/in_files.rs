@@ -191,7 +191,13 @@ mod tests {
                 format!("line 4 of a.fio, `direct=0`, {overrides} `direct=1`"),
             ),
             ("fio a.fio", "[a]\nrw=read\nruntime=1\n", RunLonger, "the time that it runs is given".to_owned()),
-            ("fio a.fio", "[a]\nrw=read\n", RunLonger, "--runtime=10s --time_based".to_owned()),
+            ("fio a.fio", "[a]\nrw=read\ndirect=1\n", RunLonger, "--runtime=10s --time_based".to_owned()),
+            (
+                "fio a.fio",
+                "[a]\nrw=read\n",
+                RunLonger,
+                "it takes a larger file: how large is yours to choose".to_owned(),
+            ),
             (
                 "fio c.fio",
                 "",
