@@ -37,6 +37,12 @@ pub fn executed(
     let all = invocations(command, execs, links);
     let mut measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
     without_helpers(&mut measuring, |index| all[*index].0);
+    // A script of the tool's name that executes the tool once measures once.
+    if let (Some(own), [outer, inner]) = (adapter_for_program(command.program()), measuring.as_slice())
+        && [outer, inner].iter().all(|index| all[**index].0.name() == own.name())
+    {
+        measuring.pop();
+    }
     let first = measuring.first().copied();
     let tool = match adapter_for_program(command.program()) {
         Some(adapter) => Some((adapter, command.clone())),
@@ -217,6 +223,28 @@ mod tests {
             let found: Vec<String> = found.iter().map(|(_, own)| own.argv.join(" ")).collect();
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_script_of_a_tool_s_name_that_executes_the_tool_once_measures_once() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let exec = |at_ns, tgid, line: &str| Exec {
+            at_ns,
+            tgid,
+            filename: words(line).swap_remove(0),
+            arguments: words(line),
+        };
+        let command = CommandLine { argv: words("/opt/fio --name=a"), cwd: String::new() };
+        let own = exec(1, 1, "/opt/fio --name=a");
+        let measuring = |inner: &[Exec]| {
+            let execs: Vec<Exec> = [&[own.clone()], inner].concat();
+            executed(&command, &execs, &BTreeMap::new(), &ToolOutput::default()).measuring
+        };
+        let one = exec(2, 2, "/usr/bin/fio --name=a");
+        assert_eq!(measuring(&[]), ["fio"]);
+        assert_eq!(measuring(std::slice::from_ref(&one)), ["fio"]);
+        assert_eq!(measuring(&[one.clone(), exec(3, 3, "/usr/bin/fio --name=b")]).len(), 3);
+        assert_eq!(measuring(&[exec(3, 3, "/usr/bin/iozone -i0")]), ["fio", "iozone"]);
     }
 
     #[test]
