@@ -15,7 +15,7 @@
 //!   CPUs and its own threads kept these busy: they waited for one another.
 //!
 //! Where a tracer observed, only bounds are known, as shares of `task_windows_ns`: the wait is `thread_wait_at_most_ns` at
-//! most, and `thread_wait_at_least_ns` without what the tracer may have caused. It is undecided when 5 % lies between the
+//! most, and `thread_wait_at_least_ns` without what the tracer may have caused. It is undecided when 5 % is between the
 //! two, and when the tasks and the tracer together are more than the CPUs: then they may have waited for one another.
 //!
 //! A pass cannot lose more to steal than the share of time for which its threads were on a CPU or waited for one. If

@@ -11,7 +11,7 @@
 //! is therefore never idle, and neither is one that waits while that thread waits for a CPU.
 //!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
-//! `calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit lies between the two.
+//! `calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
 //!
 //! It warns:
 //!
