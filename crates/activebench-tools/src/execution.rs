@@ -237,13 +237,13 @@ mod tests {
         let command = CommandLine { argv: words("/opt/fio --name=a"), cwd: String::new() };
         let own = exec(1, 1, "/opt/fio --name=a");
         let measuring = |inner: &[Exec]| {
-            let execs: Vec<Exec> = [&[own.clone()], inner].concat();
+            let execs: Vec<Exec> = [std::slice::from_ref(&own), inner].concat();
             executed(&command, &execs, &BTreeMap::new(), &ToolOutput::default()).measuring
         };
         let one = exec(2, 2, "/usr/bin/fio --name=a");
         assert_eq!(measuring(&[]), ["fio"]);
         assert_eq!(measuring(std::slice::from_ref(&one)), ["fio"]);
-        assert_eq!(measuring(&[one.clone(), exec(3, 3, "/usr/bin/fio --name=b")]).len(), 3);
+        assert_eq!(measuring(&[one, exec(3, 3, "/usr/bin/fio --name=b")]).len(), 3);
         assert_eq!(measuring(&[exec(3, 3, "/usr/bin/iozone -i0")]), ["fio", "iozone"]);
     }
 
