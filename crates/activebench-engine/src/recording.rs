@@ -792,7 +792,10 @@ fn gathered(writer: &mut RunWriter, outcome: &Outcome, quiet: bool) -> Vec<Strin
     let observation = &outcome.observation;
     let mut writing = Writing::new(observation.coverage.records.values().map(|account| account.received).sum());
     // Whoever does not want to wait for the end keeps what is written until then.
-    let stop = Stop::on_signals().unwrap_or_default();
+    let stop = Stop::on_signals().unwrap_or_else(|error| {
+        say!("no interrupt can end the writing of the record: {error:#}");
+        Stop::default()
+    });
     incomplete.extend(writer.append_all(observation, &mut |events| {
         if let Some(line) = writing.line(events, Instant::now()).filter(|_| !quiet) {
             say!("{line}");
