@@ -676,25 +676,23 @@ impl<'a> Matching<'a> {
                 least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 2);
             }
         }
-        for (group, weight) in [(&line, 2)] {
-            let agreeing = group.iter().copied().filter(|other| {
-                *other == place
-                    || view.fits[*other]
-                        .iter()
-                        .any(|one| is_same_window(&one.target, &fit.target, self.candidates[*other].number.unit))
-            });
-            let (mut amount, mut rate) = (None::<f64>, None::<f64>);
-            let mut others = 0;
-            for other in agreeing {
-                others += usize::from(self.candidates[other].number.unit != self.candidates[place].number.unit);
-                let kind = if is_amount(self.candidates[other].number.unit) { &mut amount } else { &mut rate };
-                *kind = Some(kind.map_or(view.alone[other], |known| known.min(view.alone[other])));
-            }
-            if let (Some(amount), Some(rate)) = (amount, rate) {
-                let chance = amount * rate * of_pairs(group.len());
-                if least.1 == 0 || chance < least.0 {
-                    least = (chance.min(least.0), least.1.max(weight * MOST_OF_BLOCK + others.min(MOST_OF_BLOCK - 1)));
-                }
+        let agreeing = line.iter().copied().filter(|other| {
+            *other == place
+                || view.fits[*other]
+                    .iter()
+                    .any(|one| is_same_window(&one.target, &fit.target, self.candidates[*other].number.unit))
+        });
+        let (mut amount, mut rate) = (None::<f64>, None::<f64>);
+        let mut others = 0;
+        for other in agreeing {
+            others += usize::from(self.candidates[other].number.unit != self.candidates[place].number.unit);
+            let kind = if is_amount(self.candidates[other].number.unit) { &mut amount } else { &mut rate };
+            *kind = Some(kind.map_or(view.alone[other], |known| known.min(view.alone[other])));
+        }
+        if let (Some(amount), Some(rate)) = (amount, rate) {
+            let chance = amount * rate * of_pairs(line.len());
+            if least.1 == 0 || chance < least.0 {
+                least = (chance.min(least.0), least.1.max(2 * MOST_OF_BLOCK + others.min(MOST_OF_BLOCK - 1)));
             }
         }
         least
