@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::slice;
 
 use activebench_model::advice::{Change, Circumstances, Improvement, Resized, Sizing};
-use activebench_model::phase::{Direction, Phase, Submission, Window};
+use activebench_model::phase::{Direction, Mechanism, Phase, Submission, Window};
 
 use super::jobs::Setup;
 
@@ -56,7 +56,8 @@ const PAUSES: &[&str] = &[
 const DRAWS_WITHOUT_VALUE: &[&str] = &["norandommap"];
 
 pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<String> {
-    let given = Given::new(about.argv, about.phases);
+    // Of its own pass alone: there is advice for each pass.
+    let given = Given::new(about.argv, about.phase.map_or(about.phases, slice::from_ref));
     let in_place_of = |option: &str| given.written(option);
     Some(match wanted {
         Improvement::SyncInsideClock => match given.has("end_fsync") {
@@ -71,7 +72,7 @@ pub(super) fn advise(wanted: Improvement, about: &Circumstances<'_>) -> Option<S
         Improvement::RunLonger => {
             let window_ns = about.phase.and_then(|phase| phase.window).map_or(0, Window::duration_ns);
             let seconds = (window_ns as f64 * about.times_longer / 1e9).ceil().max(1.0);
-            match is_kept_in_memory(&Setup::new(about.argv, about.files), about.phase.map_or(&[], slice::from_ref)) {
+            match about.phase.is_some_and(|phase| moves_data(phase) && !asks_for_direct(phase)) {
                 true => {
                     format!("use a larger `size`, for about {seconds:.0} s: what runs again finds its file in memory")
                 }
@@ -162,8 +163,16 @@ fn change_of(
 /// Returns `true` for jobs that would find the same file in memory over and over if they ran for a time: only a larger
 /// file makes such a pass longer.
 fn is_kept_in_memory(setup: &Setup, phases: &[Phase]) -> bool {
-    let moves = |phase: &Phase| matches!(phase.direction, Direction::Read | Direction::Write | Direction::Mixed);
-    phases.iter().any(moves) && setup.jobs.iter().any(|job| job.options.is_on("direct") != Some(true))
+    phases.iter().any(moves_data) && setup.jobs.iter().any(|job| job.options.is_on("direct") != Some(true))
+}
+
+fn moves_data(phase: &Phase) -> bool {
+    matches!(phase.direction, Direction::Read | Direction::Write | Direction::Mixed)
+}
+
+/// Returns `true` if every job of the pass asks for direct I/O, on the command line or in a file.
+fn asks_for_direct(phase: &Phase) -> bool {
+    phase.promises.iter().any(|promise| promise.mechanism == Mechanism::DirectIo)
 }
 
 fn is_mapped(setup: &Setup) -> bool {
@@ -281,7 +290,7 @@ impl Given {
 
 #[cfg(test)]
 mod tests {
-    use activebench_model::phase::Direction;
+    use activebench_model::phase::{Direction, Promise};
 
     use super::*;
 
@@ -328,5 +337,28 @@ mod tests {
         };
         assert!(plain.cold_reads(&about).contains("--direct=1"));
         assert!(!fio("fio --name='a' --direct=1").cold_reads(&about).contains("direct"));
+    }
+
+    #[test]
+    fn a_pass_runs_longer_by_its_own_promises_not_by_those_of_other_jobs() {
+        let argv = ["fio".to_owned(), "jobs.fio".to_owned()];
+        let direct = Promise { option: "direct=1".to_owned(), mechanism: Mechanism::DirectIo };
+        let buffered = Phase::planned("a-read", "read", Direction::Read);
+        let phases = [buffered.clone(), Phase { promises: vec![direct], ..buffered }];
+        let longer = |phase: &Phase| {
+            let about = Circumstances {
+                argv: &argv,
+                files: &[],
+                version: None,
+                phases: &phases,
+                phase: Some(phase),
+                beyond_memory_bytes: None,
+                mount_point: None,
+                times_longer: 3.0,
+            };
+            advise(Improvement::RunLonger, &about).expect("fio has a way")
+        };
+        assert_eq!(longer(&phases[0]), "use a larger `size`, for about 1 s: what runs again finds its file in memory");
+        assert_eq!(longer(&phases[1]), "add `runtime=1s` and `time_based` to the job file");
     }
 }
