@@ -66,15 +66,27 @@ pub(crate) fn of_run(
         measurement.missing_output_bytes = stdout.missing_bytes + stderr.missing_bytes;
         (measurement, ToolOutput { stdout: stdout.text, stderr: stderr.text, files: Vec::new() })
     };
-    let is_shown = |(measurement, output): &(Measurement, ToolOutput)| {
-        let adapter = adapter_by_name(&measurement.tool);
+    let all: Vec<(Measurement, ToolOutput)> = kept.into_iter().map(with_output).collect();
+    let has_benchmark = all.iter().any(|(measurement, _)| !is_everyday(&measurement.tool));
+    let is_measured = |place: usize| {
+        let (measurement, output) = &all[place];
+        let Some(adapter) = adapter_by_name(&measurement.tool) else { return true };
+        if has_benchmark {
+            let others = all.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, (_, output))| output);
+            return execution::is_quoted(adapter, &measurement.command, output, shown, others);
+        }
         // Where a part of what it printed is not known, its figure may be in that part.
-        measurement.missing_output_bytes > 0
-            || adapter.is_none_or(|adapter| execution::is_shown(adapter, &measurement.command, output, shown))
+        measurement.missing_output_bytes > 0 || execution::is_shown(adapter, &measurement.command, output, shown)
     };
-    let mut measured: Vec<(Measurement, ToolOutput)> = kept.into_iter().map(with_output).filter(is_shown).collect();
+    let kept: Vec<bool> = (0..all.len()).map(is_measured).collect();
+    let mut measured: Vec<(Measurement, ToolOutput)> =
+        all.into_iter().zip(kept).filter_map(|(one, is_kept)| is_kept.then_some(one)).collect();
     measured.iter_mut().zip(1..).for_each(|((measurement, _), number)| measurement.number = number);
     measured
+}
+
+fn is_everyday(tool: &str) -> bool {
+    adapter_by_name(tool).is_some_and(|adapter| adapter.is_everyday())
 }
 
 /// Returns the tools that a command executed, without everyday programs that measured nothing. `measured` are its
@@ -84,7 +96,6 @@ pub(crate) fn without_helpers(
     executed: Executed,
     measured: &[(Measurement, ToolOutput)],
 ) -> Executed {
-    let is_everyday = |name: &str| adapter_by_name(name).is_some_and(|adapter| adapter.is_everyday());
     let is_itself = adapter_for_program(command.program()).is_some();
     if is_itself || !executed.measuring.iter().any(|name| is_everyday(name)) {
         return executed;

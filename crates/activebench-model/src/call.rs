@@ -188,6 +188,12 @@ impl Op {
         matches!(self, Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev | Op::AioWrite | Op::UringWrite)
             || matches!(self, Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo)
     }
+    /// Returns `true` when the call copies between two descriptors inside the kernel. How much of it one call does is
+    /// the kernel's choice: the source ends, a pipe is full.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Op::Sendfile | Op::Splice | Op::CopyFileRange)
+            || matches!(self, Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo)
+    }
     /// Returns `true` when the call moves data or discards it. These are the operations of a pass.
     pub fn is_data(self) -> bool {
         self.is_read() || self.is_write() || self == Op::Discard

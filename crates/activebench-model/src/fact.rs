@@ -122,7 +122,8 @@ fact_names! {
     /// Data and sync calls inside the window that failed. Source: calls.
     FailedCalls = "failed_calls", Count;
     /// Data calls inside the window that moved less than requested. The end of a file does not count: a read
-    /// of 0 bytes, and a read that ends exactly at the highest offset seen. Source: calls.
+    /// of 0 bytes, and a read that ends exactly at the highest offset seen. Copies between two descriptors
+    /// (`sendfile`, `splice`, `copy_file_range`) do not count: they move what the kernel chooses. Source: calls.
     ShortCalls = "short_calls", Count;
     /// Bytes that the same pass moved after the tool stopped its clock (a stonewalled task). Source: calls.
     UntimedBytes = "untimed_bytes", Bytes;

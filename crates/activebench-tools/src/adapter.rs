@@ -52,8 +52,8 @@ pub trait Adapter: Advisor {
     }
 
     /// Returns true if scripts use the program for other work as well: dd prepares files. Such an execution is a
-    /// measurement only where the script starts no benchmark and shows its figure
-    /// (see [`crate::execution::is_shown`]).
+    /// measurement only where the script shows its figure (see [`crate::execution::is_shown`]), and beside a benchmark
+    /// only where it chose the figure (see [`crate::execution::is_quoted`]).
     fn is_everyday(&self) -> bool;
 
     /// Returns true if its standard output is the data that it moves, and all figures are on standard error.

@@ -3,7 +3,7 @@
 //! [`executed`] determines the executed tools once, when a run is recorded. Its answer is stored in the manifest,
 //! from which everything else reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use activebench_model::activity::Exec;
 use activebench_model::claim::Claim;
@@ -61,16 +61,14 @@ pub fn invocations(command: &CommandLine, execs: &[Exec], links: &BTreeMap<Strin
     executions_of_tools(command, execs, links).map(|(_, tool)| tool).collect()
 }
 
-/// Returns the executions of tools that measured, each with the tool and its words.
+/// Returns the executions of tools that measured, each with the tool and its words. Everyday programs among them may
+/// have helped a benchmark (see [`is_shown`], [`is_quoted`]).
 pub fn measuring<'a>(
     command: &CommandLine,
     execs: &'a [Exec],
     links: &BTreeMap<String, String>,
 ) -> Vec<(&'a Exec, Invocation)> {
-    let measuring = executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own));
-    let mut measuring: Vec<_> = measuring.collect();
-    without_helpers(&mut measuring, |(_, (adapter, _))| *adapter);
-    measuring
+    executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own)).collect()
 }
 
 /// Leaves out executions of everyday programs if a benchmark is among the executions: they helped it.
@@ -88,18 +86,65 @@ const LEAST_BYTES: u64 = 64 << 10;
 /// it moved [`LEAST_BYTES`] and the command shows one of its figures. `printed` is what the execution printed, `shown`
 /// what the whole command did.
 pub fn is_shown(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput, shown: &ToolOutput) -> bool {
-    if !adapter.is_everyday() {
-        return true;
-    }
-    let streams = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
-    let parsed = adapter.parse(command, printed, None);
+    !adapter.is_everyday() || shows(&figures(adapter, command, printed), shown)
+}
+
+/// Returns the figures of an everyday program that moved [`LEAST_BYTES`].
+fn figures(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput) -> Vec<Claim> {
     let large = |claim: &Claim| claim.claimed_bytes.is_some_and(|bytes| bytes >= LEAST_BYTES);
-    let large: Vec<Claim> = parsed.claims.into_iter().filter(large).collect();
-    let mut figures = large
+    adapter.parse(command, printed, None).claims.into_iter().filter(large).collect()
+}
+
+fn shows(figures: &[Claim], shown: &ToolOutput) -> bool {
+    let streams = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
+    let mut texts = figures
         .iter()
         .map(|claim| &claim.printed)
         .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)));
-    figures.any(|figure| streams.iter().any(|stream| stream.contains(&figure))) || shows_alone(shown, &large)
+    texts.any(|text| streams.iter().any(|stream| contains_number(stream, &text))) || shows_alone(shown, figures)
+}
+
+/// Returns true if a text contains a number with its unit, and not as the end of a longer number.
+fn contains_number(text: &str, number: &str) -> bool {
+    let is_whole = |at: usize| !text[..at].ends_with(|before: char| before.is_ascii_digit() || before == '.');
+    text.match_indices(number).any(|(at, _)| is_whole(at))
+}
+
+/// Returns true if the command shows the rate of an everyday program, but not its whole report: somebody chose it.
+/// Beside a benchmark this tells a measurement from a helper, whose report a script lets through as it comes.
+/// `printed` and `shown` are those of [`is_shown`], `others` what the other measurements printed: numbers in their lines
+/// are theirs.
+pub fn is_quoted<'a>(
+    adapter: &dyn Adapter,
+    command: &CommandLine,
+    printed: &ToolOutput,
+    shown: &ToolOutput,
+    others: impl IntoIterator<Item = &'a ToolOutput>,
+) -> bool {
+    if !adapter.is_everyday() {
+        return true;
+    }
+    let lines_of = |output: &'a ToolOutput| [&output.stdout, &output.stderr].map(|stream| stream.split(is_feed));
+    let of_others: HashSet<&[u8]> = others.into_iter().flat_map(lines_of).flatten().collect();
+    let own =
+        |stream: &[u8]| stream.split(is_feed).filter(|line| !of_others.contains(line)).collect::<Vec<_>>().join(&b'\n');
+    // Lines such as `1+0 records in` are those of any copy: the whole report stands in one stream.
+    let has_report = |stream: &[u8]| {
+        let lines: HashSet<&[u8]> = stream.split(is_feed).collect();
+        let mut report = [&printed.stdout, &printed.stderr].into_iter().flat_map(|text| text.split(is_feed));
+        report.all(|line| lines.contains(line) || line.is_empty())
+    };
+    if has_report(&shown.stdout) || has_report(&shown.stderr) {
+        return false;
+    }
+    let shown = ToolOutput { stdout: own(&shown.stdout), stderr: own(&shown.stderr), files: Vec::new() };
+    let mut rates = figures(adapter, command, printed);
+    rates.retain(|claim| !claim.metric.is_count());
+    shows(&rates, &shown)
+}
+
+fn is_feed(byte: &u8) -> bool {
+    *byte == b'\n'
 }
 
 fn executions_of_tools<'a>(
@@ -277,7 +322,30 @@ mod tests {
         // Without its unit it has too few digits.
         check(4_750_000, "9.5", false);
         check(512, "speed: 9.5 MB/s", false);
+        // It ends another number.
+        check(4_750_000, "speed: 19.5 MB/s", false);
         assert!(is_shown(&Iozone, &command, &ToolOutput::default(), &ToolOutput::default()));
+    }
+
+    #[test]
+    fn beside_a_benchmark_a_dd_is_a_measurement_where_its_figure_was_chosen() {
+        let report = "4+0 records in\n4+0 records out\n4750000 bytes (4.8 MB, 4.5 MiB) copied, 0.5 s, 9.5 MB/s\n";
+        let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], cwd: "/".to_owned() };
+        let printed = ToolOutput { stderr: report.into(), ..ToolOutput::default() };
+        let benchmark = ToolOutput { stdout: b"READ: bw=9.5 MB/s\n".to_vec(), ..ToolOutput::default() };
+        let copied = report.lines().last().expect("three lines");
+        for (text, expected) in [
+            (format!("READ: bw=9.5 MB/s\n{copied}\n"), true),
+            ("READ: bw=9.5 MB/s\nwrite: 9.5 MB/s\n".to_owned(), true),
+            // As dd wrote it, whatever stands between its lines.
+            (report.replace("out\n", "out\nREAD: bw=9.5 MB/s\n"), false),
+            // Not shown: the number is the benchmark's.
+            ("READ: bw=9.5 MB/s\n".to_owned(), false),
+        ] {
+            let stderr = b"4+0 records in\n4+0 records out\n".to_vec();
+            let shown = ToolOutput { stdout: text.clone().into_bytes(), stderr, ..ToolOutput::default() };
+            assert_eq!(is_quoted(&crate::dd::Dd, &command, &printed, &shown, [&benchmark]), expected, "{text}");
+        }
     }
 
     #[test]

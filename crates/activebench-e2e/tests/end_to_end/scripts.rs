@@ -66,6 +66,21 @@ fn the_figures_of_a_tool_are_read_whatever_data_it_writes_beside_them() {
 }
 
 #[test]
+fn beside_a_benchmark_a_dd_counts_where_the_script_chose_its_figure() {
+    needs!(beside: "fio", "dd", "mkfs.ext4", "losetup", "sh");
+    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let prepared = "dd if=/dev/zero of=a bs=1M count=32\ndd if=a of=b bs=1M 2>/dev/null\n";
+    let run = script(&volume, &format!("{prepared}{HONEST} --filename=a"));
+    run.assert_nothing_lost();
+    assert_eq!(run.claim_verdict("job-write"), "confirmed", "{}", run.story());
+    assert_eq!(run.exit_code(), Some(0), "{}", run.story());
+    let run = script(&volume, &format!("{prepared}{HONEST} --filename=a\ndd if=b of=/dev/null bs=1M 2>&1 | tail -n1"));
+    run.assert_nothing_lost();
+    assert_eq!(verdicts(&run, 2), ["confirmed", "misleading"], "{}", run.story());
+    assert_eq!((run.verdict(), run.exit_code()), ("discrepancy", Some(1)), "{}", run.story());
+}
+
+#[test]
 fn measurements_at_the_same_time_accuse_nobody() {
     needs!(beside: "fio", "mkfs.ext4", "losetup", "sh");
     let volume = Volume::on_loop("ext4", 512, "noatime");
@@ -99,6 +114,9 @@ fn whatever_starts_the_measurements_each_is_judged() {
         (&["python3", "-c", &python], ["confirmed", "misleading"]),
         (&["sh", "-c", &lines], ["confirmed", "confirmed"]),
     ] {
+        // What the lie before it left in memory is otherwise written for a stranger meanwhile.
+        let synced = std::process::Command::new("sync").arg("-f").arg(volume.path()).status();
+        assert!(synced.is_ok_and(|status| status.success()));
         let run = verify(&volume, &[], argv);
         run.assert_nothing_lost();
         assert_eq!(verdicts(&run, 2), expected, "{argv:?}: {}", run.story());

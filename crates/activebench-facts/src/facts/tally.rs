@@ -515,10 +515,10 @@ fn hands_over(call: &Call) -> bool {
     matches!(call.op, Op::IoSubmit | Op::IoUringEnter) && call.requested > 0
 }
 
-/// Returns `true` when a call moved less than requested, except reads that met the end of the file.
+/// Returns `true` when a call moved less than requested, except reads that met the end of the file, and copies.
 fn is_short(call: &Call, is_end: impl Fn(u64) -> bool) -> bool {
     let Ok(bytes) = u64::try_from(call.returned) else { return false };
-    if bytes >= call.requested {
+    if bytes >= call.requested || call.op.is_copy() {
         return false;
     }
     let at_end = || u64::try_from(call.offset).is_ok_and(|offset| offset.checked_add(bytes).is_some_and(is_end));
