@@ -371,6 +371,28 @@ struct Numeral<'a> {
     step: f64,
 }
 
+/// Reads a time as shells print it, `1m2.345s`, up to its `s`: its end, its seconds and its step. Its comma is that of
+/// a decimal fraction.
+fn minutes_at(text: &str, start: usize) -> Option<(usize, f64, f64)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let here = &text[start..];
+    let (minutes, rest) = here.split_at(here.len() - here.trim_start_matches(is_digit).len());
+    let rest = rest.strip_prefix('m')?;
+    let length = rest.len() - rest.trim_start_matches(|c: char| is_digit(c) || c == '.' || c == ',').len();
+    let (seconds, behind) = rest.split_at(length);
+    let behind = behind.strip_prefix('s')?;
+    let (whole, decimals) = seconds.split_once(['.', ',']).unwrap_or((seconds, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(is_digit);
+    if ![minutes, whole, decimals].into_iter().all(is_number) || behind.starts_with(char::is_alphanumeric) {
+        return None;
+    }
+    let value: f64 = format!("{whole}.{decimals}").parse().ok()?;
+    let minutes: f64 = minutes.parse().ok()?;
+    let step = if whole.len() == seconds.len() { 1.0 } else { 0.1_f64.powi(i32::try_from(decimals.len()).ok()?) };
+    let end = text.len() - behind.len() - 1;
+    (value < 60.0).then_some((end, minutes * 60.0 + value, step))
+}
+
 /// Finds the numbers of a line: not those that are a part of a name, a version, a date, a time of day, an option or a
 /// fraction, and no negative ones.
 fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
@@ -383,7 +405,7 @@ fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
                 continue;
             }
             let start = at;
-            let (end, value, step) = number_at(text, start);
+            let (end, value, step) = minutes_at(text, start).unwrap_or_else(|| number_at(text, start));
             at = end;
             if is_free(bytes, start) && !continues(bytes, end) && !is_in_brackets(bytes, start, end) {
                 return Some(Numeral { text: &text[start..end], start, end, value, step });
