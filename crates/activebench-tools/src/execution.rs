@@ -12,7 +12,7 @@ use activebench_model::output::ToolOutput;
 
 use crate::adapter::Adapter;
 use crate::registry::{ADAPTERS, adapter_for_output, adapter_for_program};
-use crate::script_figures::shows_alone;
+use crate::script_figures::{restates, shows_alone};
 
 /// A tool with its own command line: without wrappers.
 pub type Invocation = (&'static dyn Adapter, CommandLine);
@@ -101,7 +101,9 @@ fn shows(figures: &[Claim], shown: &ToolOutput) -> bool {
         .iter()
         .map(|claim| &claim.printed)
         .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)));
-    texts.any(|text| streams.iter().any(|stream| contains_number(stream, &text))) || shows_alone(shown, figures)
+    texts.any(|text| streams.iter().any(|stream| contains_number(stream, &text)))
+        || shows_alone(shown, figures)
+        || restates(shown, figures)
 }
 
 /// Returns true if a text contains a number with its unit, and not as the end of a longer number.
@@ -322,6 +324,10 @@ mod tests {
         // Without its unit it has too few digits.
         check(4_750_000, "9.5", false);
         check(512, "speed: 9.5 MB/s", false);
+        // In another unit, with more digits than would agree by chance.
+        check(4_750_000, "speed: 9.060 MiB/s", true);
+        check(4_750_000, "speed: 9.1 MiB/s", false);
+        check(4_750_000, "speed: 9.070 MiB/s", false);
         // It ends another number.
         check(4_750_000, "speed: 19.5 MB/s", false);
         assert!(is_shown(&Iozone, &command, &ToolOutput::default(), &ToolOutput::default()));

@@ -22,7 +22,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
 use crate::registry::ADAPTERS;
-pub(crate) use alone::shows as shows_alone;
+pub(crate) use alone::{restates, shows as shows_alone};
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
 

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::output::ToolOutput;
+use activebench_model::units::Unit;
 
 use super::{DECADES, MOST_CHANCE};
-use crate::printed_numbers::{each_line, number_of};
+use crate::printed_numbers::{PrintedNumber, Reading, each_line, number_of, printed_numbers, unit_at};
 
 /// Fewest digits of such a number.
 const LEAST_DIGITS: usize = 3;
@@ -58,4 +59,24 @@ pub(super) fn origin<'a>(alone: &Alone, numbers: usize, claims: &'a [Claim]) -> 
 pub(crate) fn shows(output: &ToolOutput, claims: &[Claim]) -> bool {
     let alone = numbers_alone(output);
     alone.iter().any(|number| origin(number, alone.len(), claims).is_some())
+}
+/// Returns true if an output has a rate that is one of these figures in another unit, and not by chance:
+/// `775.34 MiB/s` for 813 MB/s.
+pub(crate) fn restates(output: &ToolOutput, claims: &[Claim]) -> bool {
+    let numbers = printed_numbers(output).numbers;
+    let rates: Vec<&PrintedNumber> = numbers.iter().filter(|number| number.unit == Unit::BytesPerSec).collect();
+    let mut figures = claims.iter().filter(|claim| claim.value.unit == Unit::BytesPerSec);
+    figures.any(|claim| {
+        let printed = number_of(&claim.printed.text).zip(unit_at(&claim.printed.unit));
+        let printed = printed.map_or_else(Vec::new, |((value, step), unit)| Reading::all(value, step, &unit.factors));
+        let values: Vec<f64> = printed.iter().map(|reading| reading.value).chain([claim.value.value]).collect();
+        let mut readings = rates.iter().flat_map(|number| &number.readings);
+        readings.any(|reading| {
+            // A script may cut off instead of rounding.
+            let most = 2.0 * reading.resolution;
+            let tries = (rates.len() * values.len() * claims.len()) as f64;
+            let chance = tries * 2.0 * most / reading.value / (DECADES * std::f64::consts::LN_10);
+            chance < MOST_CHANCE && values.iter().any(|value| (value - reading.value).abs() <= most)
+        })
+    })
 }

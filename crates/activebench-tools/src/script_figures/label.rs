@@ -21,9 +21,16 @@ pub(super) struct Label {
     names_best: bool,
     /// It speaks of runs: `mean of 3 runs`.
     names_runs: bool,
+    /// It says that both directions are added up.
+    says_both: bool,
     /// Its words, in lower case.
     words: BTreeSet<String>,
 }
+
+/// Words of a sum.
+const SUMS: &[&str] = &["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"];
+/// Words of a best, a peak or a limit.
+const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
 impl Label {
     /// Reads the label of a number of a line, from a place on; returns the place behind its unit. The label stands before
@@ -40,8 +47,7 @@ impl Label {
         let text = if before.contains(char::is_alphabetic) { before } else { after };
         let words: BTreeSet<String> = words(text).collect();
         let has = |names: &[&str]| names.iter().any(|name| words.contains(*name));
-        let derivation = if has(&["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"])
-        {
+        let derivation = if has(SUMS) {
             Some(Derivation::Sum)
         } else if has(&["mean", "average", "avg"]) {
             Some(Derivation::Mean)
@@ -54,13 +60,20 @@ impl Label {
         } else {
             None
         };
-        let names_best =
-            has(&["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"]);
+        // The first words of a line speak for each cell of its row that has none itself. They explain a number, and accuse none.
+        let row = if words.is_empty() { line.split(|c: char| c.is_ascii_digit()).next().unwrap_or("") } else { "" };
+        let of_row: BTreeSet<String> = self::words(row).collect();
+        let row_has = |names: &[&str]| names.iter().any(|name| of_row.contains(*name));
+        let names_best = has(BESTS) || row_has(BESTS);
+        let is_both =
+            |text: &str, words: &BTreeSet<String>| direction_of(text) == Some(Direction::Mixed) || names_both(words);
+        let says_both = has(SUMS) || row_has(SUMS) || is_both(text, &words) || is_both(row, &of_row);
         // A text that names both directions names none.
         let direction = direction_of(text).filter(|_| !names_both(&words));
         let names_runs = has(&["runs", "repeats", "repetitions", "iterations", "rounds", "trials", "of"]);
         let block_bytes = only_block_size(text);
-        (Self { direction, order: order_of(text), derivation, block_bytes, names_best, names_runs, words }, end)
+        let order = order_of(text);
+        (Self { direction, order, derivation, block_bytes, names_best, names_runs, says_both, words }, end)
     }
 
     /// Returns how far a candidate is from what the words say: 0 when they name it.
@@ -132,8 +145,7 @@ impl Label {
         let adds_both =
             |candidate: &&Candidate| candidate.derivation == Derivation::Sum && candidate.direction.is_none();
         if honest.iter().all(adds_both) {
-            let says_so = self.derivation == Some(Derivation::Sum) || self.direction == Some(Direction::Mixed);
-            let is_silent = !says_so && !names_both(&self.words) || self.one_way().is_some();
+            let is_silent = !self.says_both || self.one_way().is_some();
             return is_silent.then_some(Fault::AddedDirections);
         }
         if self.names_best || !honest.iter().all(|candidate| candidate.derivation == Derivation::Equal) {

@@ -152,6 +152,10 @@ fn the_wrong_pass_and_concealed_sums_are_found() {
     assert_eq!(only("disk: 2047.7 MiB/s", &ran).1, Some(Fault::AddedDirections));
     assert_eq!(only("write: 2047.7 MiB/s", &ran).1, Some(Fault::AddedDirections));
     assert_eq!(only("read+write: 2047.7 MiB/s", &ran).1, None);
+    // The name of a row stands once.
+    let faults = |text: &str| traced(text, &ran).iter().map(|figure| figure.fault).collect::<Vec<_>>();
+    assert_eq!(faults("Total  | 1203.7 MiB/s | 2047.7 MiB/s"), [None, None]);
+    assert_eq!(faults("disk | 1203.7 MiB/s | 2047.7 MiB/s"), [None, Some(Fault::AddedDirections)]);
     let named = [write("logs", 100.4 * MIB), write("database", 120.2 * MIB)];
     assert_eq!(only("database: 100.4 MiB/s", &named).1, Some(Fault::OtherPass));
     assert_eq!(only("database: 120.2 MiB/s", &named).1, None);
