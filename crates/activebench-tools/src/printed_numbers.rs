@@ -10,10 +10,14 @@ mod table;
 mod units;
 mod words;
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use activebench_model::claim::{Printed, SourceLine};
 use activebench_model::direction::Direction;
 use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
+use regex::bytes::Regex;
 
 use table::Table;
 pub use units::Counted;
@@ -234,12 +238,27 @@ pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &st
             // The start of the first line may be missing.
             if skipped == 0 || place > 0 {
                 let (before, line) = shown(line);
-                let text = String::from_utf8_lossy(&line[..line.len().min(MOST_LINE_BYTES)]);
-                take(stream, first_line + place as u64, &text, (begin + before) as u64);
+                let line = &line[..line.len().min(MOST_LINE_BYTES)];
+                let visible = without_escapes(line);
+                // Where in the line they were is not kept: what stands in it was printed when all of them were.
+                let escapes = line.len() - visible.len();
+                let text = String::from_utf8_lossy(&visible);
+                take(stream, first_line + place as u64, &text, (begin + before + escapes) as u64);
             }
             begin += line.len() + 1;
         }
     }
+}
+
+/// Sequences by which a terminal sets colours, moves its cursor, or changes its title or character set.
+static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
+    let sequences = r"(?-u)\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z])";
+    Regex::new(sequences).expect("the expression is right")
+});
+
+/// Returns a line without what a terminal does not show.
+pub(crate) fn without_escapes(line: &[u8]) -> Cow<'_, [u8]> {
+    ESCAPES.replace_all(line, b"".as_slice())
 }
 
 /// Reads a number alone: its value, and the distance between two numbers with as many digits.

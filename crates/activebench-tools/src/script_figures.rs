@@ -20,7 +20,7 @@ use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
+use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{restates, shows as shows_alone};
 use candidates::{Candidate, Candidates, Repeats};
@@ -120,7 +120,7 @@ impl ToolLines {
         let printed = outputs.iter().flat_map(|output| [&output.stdout, &output.stderr]);
         let texts = printed.chain(files.iter().map(|file| &file.bytes));
         let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
-        let lines = lines.map(|line| String::from_utf8_lossy(line).trim().to_owned());
+        let lines = lines.map(|line| String::from_utf8_lossy(&without_escapes(line)).trim().to_owned());
         Self(lines.filter(|line| !line.is_empty()).collect())
     }
 
