@@ -318,7 +318,12 @@ fn read_line(
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
     for numeral in numerals(text) {
-        let own = unit_at(&text[numeral.end..]);
+        let own = unit_at(&text[numeral.end..]).filter(|own| {
+            own.unit != Unit::Count || !begins_label(&text[label_start..numeral.start], &text[numeral.end..])
+        });
+        if is_of_label(&text[numeral.end..], own.as_ref()) {
+            continue;
+        }
         let label = &text[label_start..numeral.start];
         // The rest of a clause is about the number in it.
         let label = match label.find([',', ';', '|']) {
@@ -514,6 +519,20 @@ fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
     let scale = 10_f64.powi(exponent);
     let value = plain.parse().unwrap_or(0.0) * scale;
     (end, value, 10_f64.powi(decimals.saturating_neg()) * scale)
+}
+
+/// Returns true if what follows a number is the label of the next one: `read iops: 571  write iops: 243`.
+fn begins_label(label: &str, rest: &str) -> bool {
+    let ends_label = |text: &str| text.trim_end().ends_with([':', '=']);
+    let next = rest.find(|c: char| c.is_ascii_digit());
+    ends_label(label) && next.is_some_and(|next| ends_label(&rest[..next]))
+}
+
+/// Returns true for a number that belongs to the label of the next one: `random read 4k: 698.3 MiB/s`, `64 KiB: 12`.
+fn is_of_label(rest: &str, own: Option<&Found>) -> bool {
+    let is_size = own.is_none_or(|own| matches!(own.unit, Unit::Bytes | Unit::Count));
+    let length = own.map_or_else(|| units::scale_at(rest).map_or(0, |scale| scale.length), |own| own.length);
+    is_size && rest[length..].starts_with(": ")
 }
 
 fn is_percentage(rest: &str) -> bool {

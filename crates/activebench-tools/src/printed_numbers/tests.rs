@@ -44,6 +44,11 @@ fn a_unit_stands_behind_its_number() {
         ("1st run : \x1b[0;33;33m936 MB/s\x1b[0m", vec!["936 MB/s = 936000000|981467136 bytes_per_sec"]),
         ("\x1b]0;title\x07\x1b(B12.5 \x1b[1mkIOPS\x1b[m", vec!["12.5 kIOPS = 12500 ops_per_sec"]),
         ("\x1b[31", vec![]),
+        (
+            "read iops: 571  write iops: 243",
+            vec!["571 iops = 571 ops_per_sec read", "243 iops = 243 ops_per_sec write"],
+        ),
+        ("random read 4k: 12 MiB/s", vec!["12 MiB/s = 12582912 bytes_per_sec read"]),
         ("took 2,5 s", vec!["2,5 s = 2500000000 ns"]),
         ("1,258,291,200 bytes", vec!["1,258,291,200 bytes = 1258291200 bytes"]),
         ("4.678e-05 s", vec!["4.678e-05 s = 46780 ns"]),

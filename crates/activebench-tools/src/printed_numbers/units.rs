@@ -95,7 +95,7 @@ pub(super) fn per_second_of(rest: &str, label: &str) -> Option<Found> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scale {
     power: i32,
-    length: usize,
+    pub(super) length: usize,
 }
 
 /// Reads the letter directly behind a number: `7.5k`, `1.2M`.

@@ -335,3 +335,12 @@ fn the_report_of_a_program_that_prepared_a_file_is_not_the_scripts() {
     assert!(traced(report, &[write("write", 105e6)]).is_empty());
     assert_eq!(traced("105 MB/s", &[write("write", 105e6)]).len(), 1);
 }
+
+#[test]
+fn a_block_size_belongs_to_the_label() {
+    let random = One { pattern: Pattern::RandomPermutation, ..read("c", 31.62 * MIB) };
+    let ran = [read("b", 1203.7 * MIB), random];
+    assert_eq!(only("random read 4k: 1203.7 MiB/s", &ran).1, Some(Fault::OtherPass));
+    assert_eq!(only("random read, 4 KiB: 1203.7 MiB/s", &ran).1, Some(Fault::OtherPass));
+    assert_eq!(only("random read 4k: 31.62 MiB/s", &ran), (Some((Derivation::Equal, 1)), None));
+}
