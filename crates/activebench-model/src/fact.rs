@@ -119,7 +119,8 @@ fact_names! {
     DeviceDiscardBytes = "device_discard_bytes", Bytes;
     /// The most frequent request size of the data calls. Missing without data calls. Source: calls.
     ModalRequest = "modal_request_bytes", Bytes;
-    /// Data and sync calls inside the window that failed. Source: calls.
+    /// Data and sync calls inside the window that failed. A copy between two descriptors that the kernel cannot do
+    /// (`EINVAL`, `EXDEV`, `ENOSYS`, `EOPNOTSUPP`) does not count: programs then read and write. Source: calls.
     FailedCalls = "failed_calls", Count;
     /// Data calls inside the window that moved less than requested. The end of a file does not count: a read
     /// of 0 bytes, and a read that ends exactly at the highest offset seen. Copies between two descriptors

@@ -476,9 +476,14 @@ impl<'a> Matching<'a> {
         Ok(Agreeing { pass, fit, chance, of_pass })
     }
 
-    /// Leaves out passes that are nearly the same as one that agrees better.
+    /// Leaves out passes that are nearly the same as one that agrees better. Of a copy it leaves out the read: its figure
+    /// is that of both, and only the write can be missing from the storage afterwards.
     fn nearest_of_same(&self, own: &[(Fit, f64)], mut passes: Vec<usize>) -> Vec<usize> {
-        passes.sort_by(|one, other| distance_of(own, *one).total_cmp(&distance_of(own, *other)));
+        passes.sort_by(|one, other| {
+            let is_read = |pass: usize| self.passes[pass].direction == Direction::Read;
+            let by_distance = distance_of(own, *one).total_cmp(&distance_of(own, *other));
+            is_read(*one).cmp(&is_read(*other)).then(by_distance)
+        });
         let mut kept: Vec<usize> = Vec::new();
         for pass in passes {
             if !kept.iter().any(|known| self.is_same(pass, *known)) {

@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use activebench_model::call::{Call, FileId, Op, open_bits};
+use activebench_model::errno::error_name;
 use activebench_model::phase::{Direction, Part, Phase};
 use foldhash::HashMap;
 
@@ -459,7 +460,7 @@ impl PhaseTally {
         if is_of(direction, call) {
             self.unplaced_calls += u64::from(call.offset < 0 && bytes > 0);
         }
-        self.failed_data_calls += u64::from(call.returned < 0);
+        self.failed_data_calls += u64::from(call.returned < 0 && !is_refused_copy(call));
         self.short_calls += u64::from(is_short(call, is_end));
         self.storage_read_bytes += call.storage_read_bytes;
         self.cached_bytes += call.cached_bytes;
@@ -513,6 +514,13 @@ fn is_sync_write(call: &Call) -> bool {
 /// Returns `true` when a call submits asynchronous requests to the kernel.
 fn hands_over(call: &Call) -> bool {
     matches!(call.op, Op::IoSubmit | Op::IoUringEnter) && call.requested > 0
+}
+
+/// Returns `true` when the kernel cannot copy between these two descriptors itself: programs then read and write.
+fn is_refused_copy(call: &Call) -> bool {
+    let is_refusal = |name: &str| matches!(name, "EINVAL" | "EXDEV" | "ENOSYS" | "EOPNOTSUPP");
+    let error = || call.returned.checked_neg().and_then(|errno| i32::try_from(errno).ok()).and_then(error_name);
+    call.op.is_copy() && error().is_some_and(is_refusal)
 }
 
 /// Returns `true` when a call moved less than requested, except reads that met the end of the file, and copies.

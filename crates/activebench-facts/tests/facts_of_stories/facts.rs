@@ -61,6 +61,8 @@ fn failed_and_short_calls() {
         ("a short write", Op::Write, 8 * BLOCK, 100, 0, 1),
         ("a part of a copy", Op::CopyFileRangeTo, 0, 100, 0, 0),
         ("a pipe's worth", Op::Splice, 0, 100, 0, 0),
+        ("a copy that the kernel cannot do", Op::CopyFileRange, 0, -18, 0, 0),
+        ("a copy that failed", Op::CopyFileRange, 0, -5, 1, 0),
     ];
     for (what, op, offset, returned, failed, short) in cases {
         let mut story = Story::new();

@@ -67,6 +67,16 @@ fn two() -> Vec<ObservedPass> {
 }
 
 #[test]
+fn the_figure_of_a_copy_is_that_of_its_write() {
+    let copy = [
+        pass("read", Direction::Read, 64 * MIB, 64, &[(0, 100_000_000)]),
+        pass("write", Direction::Write, 64 * MIB, 64, &[(50_000, 100_100_000)]),
+    ];
+    assert_eq!(claims(&of("640.0 MiB/s\n", &copy)), ["throughput of write-0"]);
+    assert_eq!(claims(&of("read: 640.0 MiB/s\n", &copy)), ["throughput of read-0"]);
+}
+
+#[test]
 fn a_rate_is_the_claim_of_the_pass_and_window_that_it_agrees_with() {
     assert_eq!(claims(&of("write: 128.0 MiB/s\n", &two())), ["throughput of write-0"]);
     assert_eq!(claims(&of("write: 80.02 MiB/s\n", &two())), ["throughput of write-1"]);
