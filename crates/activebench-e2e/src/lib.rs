@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -73,12 +74,12 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
 }
 
 /// Returns `PATH`, and behind it folders with tools that it often lacks: Debian has a folder for each version of
-/// PostgreSQL.
+/// PostgreSQL, and others for what a server of SSH starts.
 pub fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let versions = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
-    let further = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
+    let further = ["/usr/sbin", "/sbin", "/usr/lib/openssh", "/usr/libexec/openssh", "/usr/lib/ssh"].map(PathBuf::from);
     std::env::join_paths(std::env::split_paths(&path).chain(further).chain(versions)).unwrap_or(path)
 }
 
@@ -413,6 +414,37 @@ impl Volume {
         fs::create_dir(volume.path()).expect("a mount point");
         let [from, to] = [below.path(), volume.path()].map(|path| path.to_str().expect("a UTF-8 path").to_owned());
         run("bindfs", &["-o", "allow_other", &from, &to]);
+        volume
+    }
+
+    /// The file system of `small-fuse`, whose path is given, with its options.
+    pub fn small_fuse(program: &str, options: &[&str]) -> Self {
+        let volume = Self::without_device();
+        fs::create_dir(volume.path()).expect("a mount point");
+        let mut daemon = Command::new(program);
+        daemon.arg(volume.path()).args(options).stdout(Stdio::piped());
+        let mut daemon = daemon.spawn().expect("the daemon starts");
+        // It ends when it is unmounted.
+        let mut line = String::new();
+        let said = daemon.stdout.take().expect("a pipe");
+        BufReader::new(said).read_line(&mut line).expect("a line");
+        assert_eq!(line, "mounted\n");
+        volume
+    }
+
+    /// A folder of another volume through sshfs and the server that it talks to, without a network between them.
+    pub fn sshfs(below: &Self) -> Self {
+        let volume = Self::without_device();
+        fs::create_dir(volume.path()).expect("a mount point");
+        // In the place of ssh: its words name a host.
+        let command = volume.beside("ssh");
+        fs::write(&command, "#!/bin/sh\nexec sftp-server\n").expect("a script");
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("its mode");
+        let options = format!("allow_other,ssh_command={}", command.display());
+        let from = format!("here:{}", below.path().display());
+        let mut mount = Command::new("sshfs");
+        mount.args(["-o", &options, &from]).arg(volume.path()).env("PATH", search_path());
+        assert!(mount.status().expect("sshfs runs").success(), "{from} is mounted");
         volume
     }
 
