@@ -234,6 +234,8 @@ pub struct Volume {
     devices: Vec<String>,
     /// The mount point, if it is in another volume.
     inside: Option<PathBuf>,
+    /// The process that serves it and ends when it is unmounted, if it is a child of ours.
+    daemon: Option<Child>,
 }
 
 impl Volume {
@@ -250,7 +252,7 @@ impl Volume {
     fn on_loop_with(fs_type: &str, mib: u64, mount_options: &str, direct_io: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
-        let volume = Self { folder, devices: vec![device.clone()], inside: None };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None, daemon: None };
         volume.make_and_mount(fs_type, mount_options);
         volume
     }
@@ -263,7 +265,7 @@ impl Volume {
         let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
         let name = format!("zram{}", number.trim());
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let volume = Self { folder, devices: vec![format!("/dev/{name}")], inside: None };
+        let volume = Self { folder, devices: vec![format!("/dev/{name}")], inside: None, daemon: None };
         fs::write(format!("/sys/block/{name}/disksize"), format!("{mib}M")).expect("zram takes a size");
         volume.make_and_mount(fs_type, mount_options);
         Ok(volume)
@@ -289,7 +291,7 @@ impl Volume {
     pub fn raw(mib: u64) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, "on");
-        Self { folder, devices: vec![device], inside: None }
+        Self { folder, devices: vec![device], inside: None, daemon: None }
     }
 
     /// Makes a file system on the device, and mounts it.
@@ -302,7 +304,7 @@ impl Volume {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
         let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each, "on")).collect();
-        let volume = Self { folder, devices: devices.clone(), inside: None };
+        let volume = Self { folder, devices: devices.clone(), inside: None, daemon: None };
         let mut arguments = vec!["-q", "-d", "raid0"];
         arguments.extend(devices.iter().map(String::as_str));
         run("mkfs.btrfs", &arguments);
@@ -316,7 +318,7 @@ impl Volume {
         let devices = ["one", "two"].map(|name| loop_device(&folder.path().join(name), mib_each, "on"));
         let [one, two] = &devices;
         run("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", one, two]);
-        let volume = Self { folder, devices: devices.to_vec(), inside: None };
+        let volume = Self { folder, devices: devices.to_vec(), inside: None, daemon: None };
         volume.mount(&["-t", "btrfs", "-o", "noatime", &volume.devices[0]]);
         volume
     }
@@ -339,7 +341,7 @@ impl Volume {
     pub fn swap(mib: u64) -> Result<Self, String> {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("swap.img"), mib, "on");
-        let volume = Self { folder, devices: vec![device.clone()], inside: None };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None, daemon: None };
         run("mkswap", &[&device]);
         let output = Command::new("swapon").arg(&device).output().map_err(|error| format!("needs swap: {error}"))?;
         match output.status.success() {
@@ -359,7 +361,7 @@ impl Volume {
 
     fn without_device() -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        Self { folder, devices: Vec::new(), inside: None }
+        Self { folder, devices: Vec::new(), inside: None, daemon: None }
     }
 
     /// A tmpfs.
@@ -419,12 +421,11 @@ impl Volume {
 
     /// The file system of `small-fuse`, whose path is given, with its options.
     pub fn small_fuse(program: &str, options: &[&str]) -> Self {
-        let volume = Self::without_device();
+        let mut volume = Self::without_device();
         fs::create_dir(volume.path()).expect("a mount point");
-        let mut daemon = Command::new(program);
-        daemon.arg(volume.path()).args(options).stdout(Stdio::piped());
-        let mut daemon = daemon.spawn().expect("the daemon starts");
-        // It ends when it is unmounted.
+        let mut command = Command::new(program);
+        command.arg(volume.path()).args(options).stdout(Stdio::piped());
+        let daemon = volume.daemon.insert(command.spawn().expect("the daemon starts"));
         let mut line = String::new();
         let said = daemon.stdout.take().expect("a pipe");
         BufReader::new(said).read_line(&mut line).expect("a line");
@@ -577,6 +578,13 @@ impl Drop for Volume {
         self.set_dirty_share(0);
         if mounted(&self.path()) {
             self.unmount();
+        }
+        if let Some(daemon) = &mut self.daemon {
+            // It has ended by itself, unless the file system stays mounted.
+            let ended = daemon.kill().and_then(|()| daemon.wait());
+            if let Err(error) = ended {
+                eprintln!("cleaning up: {error}");
+            }
         }
         for device in self.devices.iter().filter(|device| swaps_to(device)) {
             match Command::new("swapoff").arg(device).status() {
