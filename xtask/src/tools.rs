@@ -79,6 +79,22 @@ pub(crate) const FUSE2FS: Tool = Tool {
 };
 /// Serves a folder through FUSE.
 pub(crate) const BINDFS: Tool = Tool { command: "bindfs", packages: Packages::everywhere("bindfs") };
+/// Serves a folder of another machine through FUSE.
+pub(crate) const SSHFS: Tool =
+    Tool { command: "sshfs", packages: Packages { dnf: Some("fuse-sshfs"), ..Packages::everywhere("sshfs") } };
+/// What it talks to on the other machine.
+pub(crate) const SFTP_SERVER: Tool = Tool {
+    command: "sftp-server",
+    packages: Packages {
+        apt: Some("openssh-sftp-server"),
+        apk: Some("openssh-sftp-server"),
+        pacman: Some("openssh"),
+        ..Packages::everywhere("openssh-server")
+    },
+};
+/// Serves ZFS through FUSE, with a cache of its own.
+pub(crate) const ZFS_FUSE: Tool =
+    Tool { command: "zfs-fuse", packages: Packages { apt: Some("zfs-fuse"), dnf: Some("zfs-fuse"), ..Packages::NONE } };
 /// Shows the HTML report; a download of about 125 MB.
 pub(crate) const CHROMIUM: Tool = Tool { command: "chromium", packages: Packages::everywhere("chromium") };
 /// Binds a command to CPUs.
@@ -147,6 +163,9 @@ pub(crate) const FOR_TESTS: &[&Tool] = &[
     &LOSETUP,
     &FUSE2FS,
     &BINDFS,
+    &SSHFS,
+    &SFTP_SERVER,
+    &ZFS_FUSE,
     &CHROMIUM,
     &NUMACTL,
     &ZSTD,
@@ -204,7 +223,8 @@ pub(crate) const FOR_DENY: &[&Tool] = &[&TAR, &GIT, &ZSTD];
 pub(crate) const FOR_BPF: &[&Tool] = &[&CLANG, &LLVM_STRIP];
 
 /// Folders with tools that a user's `PATH` often lacks.
-const FURTHER_FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
+const FURTHER_FOLDERS: &[&str] =
+    &["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/openssh", "/usr/libexec/openssh", "/usr/lib/ssh"];
 /// Debian's folder of one LLVM version, in which the programs have no suffix.
 const LLVM_FOLDER: &str = "/usr/lib/llvm-14/bin";
 /// Debian's folder of the folders of PostgreSQL's versions.

@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -73,12 +74,12 @@ pub fn obstacle(programs: &[&str]) -> Option<String> {
 }
 
 /// Returns `PATH`, and behind it folders with tools that it often lacks: Debian has a folder for each version of
-/// PostgreSQL.
+/// PostgreSQL, and others for what a server of SSH starts.
 pub fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let versions = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
-    let further = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
+    let further = ["/usr/sbin", "/sbin", "/usr/lib/openssh", "/usr/libexec/openssh", "/usr/lib/ssh"].map(PathBuf::from);
     std::env::join_paths(std::env::split_paths(&path).chain(further).chain(versions)).unwrap_or(path)
 }
 
@@ -233,6 +234,8 @@ pub struct Volume {
     devices: Vec<String>,
     /// The mount point, if it is in another volume.
     inside: Option<PathBuf>,
+    /// The process that serves it and ends when it is unmounted, if it is a child of ours.
+    daemon: Option<Child>,
 }
 
 impl Volume {
@@ -249,7 +252,7 @@ impl Volume {
     fn on_loop_with(fs_type: &str, mib: u64, mount_options: &str, direct_io: &str) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, direct_io);
-        let volume = Self { folder, devices: vec![device.clone()], inside: None };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None, daemon: None };
         volume.make_and_mount(fs_type, mount_options);
         volume
     }
@@ -262,7 +265,7 @@ impl Volume {
         let number = fs::read_to_string(ZRAM_ADD).map_err(|error| format!("needs zram: {ZRAM_ADD}: {error}"))?;
         let name = format!("zram{}", number.trim());
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        let volume = Self { folder, devices: vec![format!("/dev/{name}")], inside: None };
+        let volume = Self { folder, devices: vec![format!("/dev/{name}")], inside: None, daemon: None };
         fs::write(format!("/sys/block/{name}/disksize"), format!("{mib}M")).expect("zram takes a size");
         volume.make_and_mount(fs_type, mount_options);
         Ok(volume)
@@ -288,7 +291,7 @@ impl Volume {
     pub fn raw(mib: u64) -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("backing.img"), mib, "on");
-        Self { folder, devices: vec![device], inside: None }
+        Self { folder, devices: vec![device], inside: None, daemon: None }
     }
 
     /// Makes a file system on the device, and mounts it.
@@ -301,7 +304,7 @@ impl Volume {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let backing = |number| folder.path().join(format!("backing-{number}.img"));
         let devices: Vec<String> = (0..count).map(|number| loop_device(&backing(number), mib_each, "on")).collect();
-        let volume = Self { folder, devices: devices.clone(), inside: None };
+        let volume = Self { folder, devices: devices.clone(), inside: None, daemon: None };
         let mut arguments = vec!["-q", "-d", "raid0"];
         arguments.extend(devices.iter().map(String::as_str));
         run("mkfs.btrfs", &arguments);
@@ -315,7 +318,7 @@ impl Volume {
         let devices = ["one", "two"].map(|name| loop_device(&folder.path().join(name), mib_each, "on"));
         let [one, two] = &devices;
         run("mkfs.btrfs", &["-q", "-d", "raid1", "-m", "raid1", one, two]);
-        let volume = Self { folder, devices: devices.to_vec(), inside: None };
+        let volume = Self { folder, devices: devices.to_vec(), inside: None, daemon: None };
         volume.mount(&["-t", "btrfs", "-o", "noatime", &volume.devices[0]]);
         volume
     }
@@ -338,7 +341,7 @@ impl Volume {
     pub fn swap(mib: u64) -> Result<Self, String> {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
         let device = loop_device(&folder.path().join("swap.img"), mib, "on");
-        let volume = Self { folder, devices: vec![device.clone()], inside: None };
+        let volume = Self { folder, devices: vec![device.clone()], inside: None, daemon: None };
         run("mkswap", &[&device]);
         let output = Command::new("swapon").arg(&device).output().map_err(|error| format!("needs swap: {error}"))?;
         match output.status.success() {
@@ -358,7 +361,7 @@ impl Volume {
 
     fn without_device() -> Self {
         let folder = TempDir::with_prefix("activebench-e2e-").expect("a temporary folder");
-        Self { folder, devices: Vec::new(), inside: None }
+        Self { folder, devices: Vec::new(), inside: None, daemon: None }
     }
 
     /// A tmpfs.
@@ -413,6 +416,36 @@ impl Volume {
         fs::create_dir(volume.path()).expect("a mount point");
         let [from, to] = [below.path(), volume.path()].map(|path| path.to_str().expect("a UTF-8 path").to_owned());
         run("bindfs", &["-o", "allow_other", &from, &to]);
+        volume
+    }
+
+    /// The file system of `small-fuse`, whose path is given, with its options.
+    pub fn small_fuse(program: &str, options: &[&str]) -> Self {
+        let mut volume = Self::without_device();
+        fs::create_dir(volume.path()).expect("a mount point");
+        let mut command = Command::new(program);
+        command.arg(volume.path()).args(options).stdout(Stdio::piped());
+        let daemon = volume.daemon.insert(command.spawn().expect("the daemon starts"));
+        let mut line = String::new();
+        let said = daemon.stdout.take().expect("a pipe");
+        BufReader::new(said).read_line(&mut line).expect("a line");
+        assert_eq!(line, "mounted\n");
+        volume
+    }
+
+    /// A folder of another volume through sshfs and the server that it talks to, without a network between them.
+    pub fn sshfs(below: &Self) -> Self {
+        let volume = Self::without_device();
+        fs::create_dir(volume.path()).expect("a mount point");
+        // In the place of ssh: its words name a host.
+        let command = volume.beside("ssh");
+        fs::write(&command, "#!/bin/sh\nexec sftp-server\n").expect("a script");
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("its mode");
+        let options = format!("allow_other,ssh_command={}", command.display());
+        let from = format!("here:{}", below.path().display());
+        let mut mount = Command::new("sshfs");
+        mount.args(["-o", &options, &from]).arg(volume.path()).env("PATH", search_path());
+        assert!(mount.status().expect("sshfs runs").success(), "{from} is mounted");
         volume
     }
 
@@ -545,6 +578,13 @@ impl Drop for Volume {
         self.set_dirty_share(0);
         if mounted(&self.path()) {
             self.unmount();
+        }
+        if let Some(daemon) = &mut self.daemon {
+            // It has ended by itself, unless the file system stays mounted.
+            let ended = daemon.kill().and_then(|()| daemon.wait());
+            if let Err(error) = ended {
+                eprintln!("cleaning up: {error}");
+            }
         }
         for device in self.devices.iter().filter(|device| swaps_to(device)) {
             match Command::new("swapoff").arg(device).status() {

@@ -7,6 +7,7 @@
 #include "tasks.h"
 #include "block.h"
 #include "page_cache.h"
+#include "fuse.h"
 #include "library.h"
 
 char license_text[] SEC("license") = "Dual BSD/GPL";

@@ -8,6 +8,7 @@
 
 #include "io_uring.h"
 #include "output.h"
+#include "serving.h"
 
 static never_inline u64 narrow_argument(struct pt_regs *regs, u8 number)
 {
@@ -402,12 +403,15 @@ SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
-	struct task_state *state = state_of_stack(regs);
+	u32 by_daemon = 0;
+	struct task_state *state = state_or_daemon(regs, &by_daemon);
 	struct task_struct *task;
 	s64 returned = context[1];
 	struct call_record *record;
 	u64 now, step;
 
+	if (by_daemon)
+		return count_call_of_daemon(regs);
 	if (!state || joins_group(state, regs, returned) || leaves_pair(state, returned))
 		return 0;
 	now = bpf_ktime_get_ns();

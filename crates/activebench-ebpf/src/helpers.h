@@ -25,6 +25,7 @@ typedef signed long long s64;
 enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
+	MAP_PERCPU_HASH = 5,
 	MAP_PERCPU_ARRAY = 6,
 	MAP_LRU_HASH = 9,
 	MAP_RINGBUF = 27,
@@ -78,6 +79,21 @@ static long (*bpf_loop)(u32 iterations, void *callback, void *context, u64 flags
 #define FIELD_BYTE_SIZE(field) __builtin_preserve_field_info(field, 1)
 #define FIELD_LSHIFT(field) __builtin_preserve_field_info(field, 4)
 #define FIELD_RSHIFT(field) __builtin_preserve_field_info(field, 5)
+/* A bit field behind an untyped pointer that the kernel has. Where it lies differs between kernels. */
+#define READ_BIT(pointer, field)                                                                              \
+	({                                                                                                    \
+		typeof(pointer) of_ = (pointer);                                                              \
+		u64 bits_ = 0;                                                                                \
+		u64 at_ = FIELD_BYTE_OFFSET(of_->field);                                                      \
+		switch (FIELD_BYTE_SIZE(of_->field)) {                                                        \
+		case 1: bpf_probe_read_kernel(&bits_, 1, (char *)of_ + at_); break;                           \
+		case 2: bpf_probe_read_kernel(&bits_, 2, (char *)of_ + at_); break;                           \
+		case 4: bpf_probe_read_kernel(&bits_, 4, (char *)of_ + at_); break;                           \
+		default: bpf_probe_read_kernel(&bits_, 8, (char *)of_ + at_); break;                          \
+		}                                                                                             \
+		bits_ <<= FIELD_LSHIFT(of_->field);                                                           \
+		(bits_ >> FIELD_RSHIFT(of_->field)) != 0;                                                     \
+	})
 /* The running kernel's value of an enumerator. */
 #define ENUM_VALUE(type, enumerator) __builtin_preserve_enum_value(*(type *)enumerator, 1)
 

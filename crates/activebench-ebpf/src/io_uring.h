@@ -65,22 +65,9 @@ static always_inline int is_vectored(u8 opcode)
 /* Whether a request's iovecs are those of a 32-bit process. */
 static always_inline u32 is_narrow(struct io_kiocb *request)
 {
-	struct io_ring_ctx *ring_context;
-	u64 value = 0;
-	u64 offset, shifted;
-
 	if (!FIELD_EXISTS(request->ctx->compat))
 		return 0;
-	ring_context = READ_FIELD(request, ctx);
-	offset = FIELD_BYTE_OFFSET(ring_context->compat);
-	switch (FIELD_BYTE_SIZE(ring_context->compat)) {
-	case 1: bpf_probe_read_kernel(&value, 1, (char *)ring_context + offset); break;
-	case 2: bpf_probe_read_kernel(&value, 2, (char *)ring_context + offset); break;
-	case 4: bpf_probe_read_kernel(&value, 4, (char *)ring_context + offset); break;
-	default: bpf_probe_read_kernel(&value, 8, (char *)ring_context + offset); break;
-	}
-	shifted = value << FIELD_LSHIFT(ring_context->compat);
-	return (shifted >> FIELD_RSHIFT(ring_context->compat)) != 0;
+	return READ_BIT(READ_FIELD(request, ctx), compat);
 }
 
 /* Bytes asked for, while the request still holds what the process wrote. */

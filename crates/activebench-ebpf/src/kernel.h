@@ -11,7 +11,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long bp, bx, cx, r9, r8, r10, dx, si, di;
+	unsigned long bp, bx, cx, r9, r8, r10, dx, si, di, orig_ax;
 };
 
 struct thread_info {
@@ -72,7 +72,46 @@ struct task_struct {
 	struct task_io_accounting ioac;
 	char comm[16];
 	void *stack;
-	void *worker_private; /* of a worker of io_uring: its `struct io_worker` */
+	void *worker_private; /* of a worker of io_uring: its `struct io_worker`; of a thread of the kernel: its `struct kthread` */
+};
+
+struct kthread {
+	void *data;	 /* of a worker: its `struct worker` */
+	char *full_name; /* NULL unless it was cut for `comm` */
+};
+
+struct worker {
+	char desc[24]; /* the queue whose work it does, or what that work calls itself */
+};
+
+struct fuse_in_header {
+	u32 len;
+	u32 opcode;
+};
+
+struct fuse_out_header {
+	u32 len;
+	s32 error;
+};
+
+struct fuse_conn {
+	u32 dev;
+	unsigned writeback_cache : 1;
+	unsigned passthrough : 1;
+};
+
+struct fuse_mount {
+	struct fuse_conn *fc;
+};
+
+struct fuse_req {
+	struct {
+		struct fuse_in_header h;
+	} in;
+	struct {
+		struct fuse_out_header h;
+	} out;
+	struct fuse_mount *fm;
 };
 
 struct kiocb {
@@ -194,7 +233,7 @@ enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, 
 enum { IN_32_BIT_CALL = 2, X32_CALL = 0x40000000, NO_SUCH_CALL = 38 /* ENOSYS */ };
 /* A call with more iovecs is refused as a whole (UIO_MAXIOV). */
 enum { MOST_VECTORS = 1024 };
-enum { PF_IO_WORKER = 0x00000010, PF_KTHREAD = 0x00200000 };
+enum { PF_IO_WORKER = 0x00000010, PF_WQ_WORKER = 0x00000020, PF_KTHREAD = 0x00200000 };
 enum { MODE_FORMAT = 0170000, MODE_REGULAR = 0100000, MODE_BLOCK = 0060000 };
 enum { MAPPING_FLAGS = 3 };
 enum { OPENED_APPEND = 02000, OPENED_DSYNC = 010000, OPENED_DIRECT = 040000, OPENED_SYNC = 04010000 };

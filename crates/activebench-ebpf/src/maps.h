@@ -85,6 +85,16 @@ const volatile u32 time_every_call = 0; /* otherwise the entry of one fast call 
 const volatile u32 leave_at_gain = 0; /* a process that executes a program with more rights leaves the tree */
 const volatile u32 look_every_caller_up = 0; /* as where stacks do not name their thread */
 
+const volatile u32 has_daemons = 0;
+
+/* Processes outside the tree that serve FUSE file systems, by id: those that ran before the programs were loaded. */
+struct {
+	MAP_UINT(type, MAP_HASH);
+	MAP_UINT(max_entries, 64);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u8);
+} daemons SEC(".maps");
+
 /* Counts every change of descriptors in the tree; a remembered file is good for one count. */
 u64 fd_generation;
 
@@ -257,9 +267,22 @@ enum { STACK_BYTES = 16384 };
  * something lies on, its registers or the arguments of a tracepoint. The stack as a number is had by
  * subtraction: from the start of the table, which does not move.
  */
-#define state_of_stack(pointer) find_state((u64)(pointer) - (u64)callers, LOWER_HALF(pointer))
+#define state_of_stack(pointer) find_state((u64)(pointer) - (u64)callers, LOWER_HALF(pointer), NULL)
 
-static always_inline struct task_state *find_state(u64 distance, u32 half)
+/* As above; for a stranger that is a daemon, its task. Daemons are not remembered as strangers. */
+#define state_or_daemon(pointer, daemon) find_state((u64)(pointer) - (u64)callers, LOWER_HALF(pointer), (daemon))
+
+static always_inline int is_daemon(struct task_struct *task)
+{
+	u32 tgid;
+
+	if (!has_daemons)
+		return 0;
+	tgid = task->tgid;
+	return bpf_map_lookup_elem(&daemons, &tgid) != NULL;
+}
+
+static always_inline struct task_state *find_state(u64 distance, u32 half, u32 *by_daemon)
 {
 	u64 stack = distance - (half & (STACK_BYTES - 1));
 	u64 hash = stack * 0x9e3779b97f4a7c15 >> (64 - THREADS_LOG2);
@@ -280,8 +303,13 @@ static always_inline struct task_state *find_state(u64 distance, u32 half)
 	state = state_of(task);
 	if (state && !births_before)
 		__sync_fetch_and_add(&births, 1);
-	if (state)
+	if (state) {
 		count_looked_up();
+	} else if (is_daemon(task)) {
+		if (by_daemon)
+			*by_daemon = 1;
+		return NULL;
+	}
 	/* What interrupts a task is on another stack, which belongs to nobody. */
 	if (look_every_caller_up || (u32)(u64)task->stack != (half & ~(STACK_BYTES - 1)))
 		return state;

@@ -22,6 +22,8 @@ enum record_class {
 	CLASS_SAMPLES,
 	CLASS_PAYLOAD,
 	CLASS_OUTPUT,
+	CLASS_SERVING,
+	CLASS_FUSE,
 	CLASS_COUNT,
 };
 
@@ -33,9 +35,12 @@ struct batch_header {
 
 /* Codes of `activebench_model::call::Op` that the programs name themselves. */
 enum {
+	OP_FIRST_READ = 1, /* read, pread, readv, preadv */
 	OP_FIRST_WRITE = 5, /* write, pwrite, writev, pwritev */
 	OP_LAST_WRITE = 8,
 	OP_LSEEK = 9,
+	OP_FIRST_SYNC = 10, /* fsync, fdatasync, sync_file_range, sync, syncfs */
+	OP_LAST_SYNC = 14,
 	OP_MSYNC = 15,
 	OP_FALLOCATE = 21,
 	OP_IO_SUBMIT = 29,
@@ -238,6 +243,66 @@ struct output_record {
 	u32 tgid;
 	s32 fd;
 	u32 bytes; /* 0 where they could not be read, or are past what is taken of one process */
+};
+
+/*
+ * What threads beside the tree did for everybody between two moments: those of one kind of work of the kernel, or of
+ * the daemon of a FUSE file system, on one CPU.
+ */
+struct serving_record {
+	u64 since_ns;
+	u64 until_ns;
+	u64 cpu_ns;
+	u32 read_calls;
+	u32 write_calls;
+	u32 sync_calls;
+	u32 other_calls;
+	u32 tgid; /* of a daemon; 0 for the kernel */
+	u32 padding;
+	char name[24]; /* of a thread of the kernel, or of the work that one of its workers did */
+};
+
+struct serving_key {
+	char name[24];
+	u32 tgid;
+	u32 padding;
+};
+
+/* The thread of the kernel or of a daemon that a CPU runs. */
+struct serving_now {
+	u64 in_ns; /* 0 for another thread */
+	struct serving_key key;
+};
+
+/* What is in fuse_record.flags: properties of the connection. */
+enum { FUSE_WRITEBACK_CACHE = 1, FUSE_PASSTHROUGH = 2 };
+
+/* One request of a FUSE file system, when it was answered. */
+struct fuse_record {
+	u64 at_ns;
+	u64 sent_ns; /* 0 when that was not seen */
+	u32 s_dev;
+	u32 opcode;
+	u32 tgid; /* who sent it */
+	u32 daemon; /* the process in whose context it was answered */
+	u32 in_bytes; /* of the request, with its header */
+	u32 out_bytes;
+	s32 error;
+	u32 flags;
+};
+
+enum { FUSE_BATCH = 32 };
+
+struct fuse_batch {
+	struct batch_header header;
+	struct fuse_record records[FUSE_BATCH];
+};
+
+/* A request on its way. */
+struct fuse_sent {
+	u64 at_ns;
+	u32 tgid;
+	u32 padding;
 };
 
 /* I/O that is seen and cannot be decoded, with a number for each kind: user space names it. */

@@ -170,17 +170,7 @@ static never_inline void send_arguments(struct task_struct *task, u64 now)
 /* Whether a program gets more rights than its user has. */
 static always_inline int gains_rights(struct linux_binprm *program)
 {
-	u64 value = 0;
-	u64 offset = FIELD_BYTE_OFFSET(program->secureexec);
-
-	switch (FIELD_BYTE_SIZE(program->secureexec)) {
-	case 1: bpf_probe_read_kernel(&value, 1, (char *)program + offset); break;
-	case 2: bpf_probe_read_kernel(&value, 2, (char *)program + offset); break;
-	case 4: bpf_probe_read_kernel(&value, 4, (char *)program + offset); break;
-	default: bpf_probe_read_kernel(&value, 8, (char *)program + offset); break;
-	}
-	value <<= FIELD_LSHIFT(program->secureexec);
-	return (value >> FIELD_RSHIFT(program->secureexec)) != 0;
+	return READ_BIT(program, secureexec);
 }
 
 /* Ends the watch of a process, which has one thread. Its calls up to here are kept. */
@@ -265,17 +255,7 @@ int sched_process_exit(u64 *context)
 
 static always_inline int waits_for_io(struct task_struct *task)
 {
-	u64 value = 0;
-	u64 offset = FIELD_BYTE_OFFSET(task->in_iowait);
-
-	switch (FIELD_BYTE_SIZE(task->in_iowait)) {
-	case 1: bpf_probe_read_kernel(&value, 1, (char *)task + offset); break;
-	case 2: bpf_probe_read_kernel(&value, 2, (char *)task + offset); break;
-	case 4: bpf_probe_read_kernel(&value, 4, (char *)task + offset); break;
-	default: bpf_probe_read_kernel(&value, 8, (char *)task + offset); break;
-	}
-	value <<= FIELD_LSHIFT(task->in_iowait);
-	return (value >> FIELD_RSHIFT(task->in_iowait)) != 0;
+	return READ_BIT(task, in_iowait);
 }
 
 /* __TASK_STOPPED and __TASK_TRACED (include/linux/sched.h of Linux 6.1 to 6.18). */
@@ -298,6 +278,10 @@ int sched_switch(u64 *context)
 	int preempted = context[0] || !context[3];
 	struct task_state *state;
 
+	if (is_serving(previous))
+		stops_serving(previous);
+	if (is_serving(next))
+		starts_serving();
 	if (previous->pid) {
 		state = state_of(previous);
 		if (state) {

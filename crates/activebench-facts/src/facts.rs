@@ -49,6 +49,7 @@ mod rate_in_fifths;
 mod record_losses;
 mod requests;
 mod run_facts;
+mod serving;
 mod shape;
 mod shared;
 mod span_index;

@@ -93,6 +93,10 @@ record_classes! {
         Payload = "payload", spare;
         /// Pieces of what the processes wrote to their standard output and standard error.
         Output = "output", spare;
+        /// CPU time of threads of the kernel and of FUSE daemons.
+        Serving = "serving_cpu", spare;
+        /// Answered requests of FUSE file systems.
+        Fuse = "fuse_requests", spare;
     }
     other {
         /// Readings of the host's steal time.
@@ -165,6 +169,12 @@ macro_rules! event_kinds {
             /// The stack samples.
             Samples samples from kernel: $crate::event::SampleEvent, "samples", |_| $crate::event::RecordClass::Samples,
                 "Stack samples";
+            /// What the threads of the kernel, and FUSE daemons, did beside the tool.
+            Serving serving from kernel: $crate::event::ServingEvent, "serving_cpu", |_| $crate::event::RecordClass::Serving,
+                "CPU time of the kernel's threads and of FUSE daemons, beside the tool";
+            /// The answered requests of FUSE file systems.
+            Fuse fuse from kernel: $crate::event::FuseEvent, "fuse_requests", |_| $crate::event::RecordClass::Fuse,
+                "Requests to FUSE daemons";
             /// Readings of the host's steal time; those of one CPU are in order.
             Steal steal from host: $crate::event::StealEvent, "steal", |_| $crate::event::RecordClass::Steal,
                 "The host's steal time";
@@ -393,6 +403,137 @@ pub struct CacheEvent {
     pub tgid: u32,
     /// True if that process is part of the tree.
     pub in_tree: bool,
+}
+
+/// What threads beside the tree did on one CPU between two moments: threads of the kernel of one name, workers of the
+/// kernel at one kind of work, or a FUSE daemon that ran before the tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServingEvent {
+    /// Start of the time in which all of it happened.
+    pub since_ns: u64,
+    /// End of that time.
+    pub until_ns: u64,
+    /// The process of a daemon; 0 for the kernel.
+    pub tgid: u32,
+    /// Name of the thread of the kernel, or of the work queue, or what the work calls itself (`flush-7:0`), cut at 23
+    /// bytes; empty for a daemon.
+    pub name: String,
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// A daemon's calls that read data, from files and from its FUSE descriptor: read, pread, readv, preadv.
+    pub read_calls: u32,
+    /// A daemon's calls that write data: write, pwrite, writev, pwritev.
+    pub write_calls: u32,
+    /// A daemon's calls that sync.
+    pub sync_calls: u32,
+    /// A daemon's other calls.
+    pub other_calls: u32,
+}
+
+impl ServingEvent {
+    /// Returns the number of all its calls.
+    pub fn calls(&self) -> u64 {
+        [self.read_calls, self.write_calls, self.sync_calls, self.other_calls].into_iter().map(u64::from).sum()
+    }
+}
+
+/// A request of the kernel to the daemon of a FUSE file system, which answered it. Forgotten inodes are not among them:
+/// nobody waits for these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FuseEvent {
+    /// When it was answered.
+    pub at_ns: u64,
+    /// When it was handed to the daemon; 0 when that was not seen.
+    pub sent_ns: u64,
+    /// The super block's device of the file system.
+    pub s_dev: DeviceNumber,
+    /// What it asked for.
+    pub operation: FuseOperation,
+    /// The process that sent it; 0 when that was not seen. Writeback is sent by workers of the kernel.
+    pub tgid: u32,
+    /// The process in whose context it was answered.
+    pub daemon: u32,
+    /// Bytes of the request, with its header.
+    pub request_bytes: u32,
+    /// Bytes of the answer with its header, or the negative error.
+    pub returned: i64,
+    /// `true` if the mount uses the writeback cache: writes wait in the page cache for the kernel to send them.
+    pub writeback_cache: bool,
+    /// `true` if the daemon may have files read and written by the kernel in the file below (passthrough). Which of them
+    /// it does so with is not known.
+    pub passthrough: bool,
+}
+
+/// Declares the operations of FUSE with their codes (`enum fuse_opcode`, include/uapi/linux/fuse.h) and words.
+macro_rules! fuse_operations {
+    ($($operation:ident = $code:literal, $word:literal;)*) => {
+        /// What a request of FUSE asks for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FuseOperation {
+            $(
+                #[doc = concat!("`", $word, "`.")]
+                $operation,
+            )*
+            /// Any other.
+            Other,
+        }
+
+        impl FuseOperation {
+            /// Every operation.
+            pub const ALL: &'static [FuseOperation] = &[$(FuseOperation::$operation,)* FuseOperation::Other];
+
+            /// Returns the operation of a code of the kernel.
+            pub const fn of_code(code: u32) -> Self {
+                match code { $($code => FuseOperation::$operation,)* _ => FuseOperation::Other }
+            }
+
+            /// Returns its word.
+            pub const fn word(self) -> &'static str {
+                match self { $(FuseOperation::$operation => $word,)* FuseOperation::Other => "other" }
+            }
+
+            /// Returns the operation of a word.
+            pub fn of_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|operation| operation.word() == word)
+            }
+        }
+    };
+}
+
+fuse_operations! {
+    Lookup = 1, "lookup";
+    Getattr = 3, "getattr";
+    Setattr = 4, "setattr";
+    Mknod = 8, "mknod";
+    Mkdir = 9, "mkdir";
+    Unlink = 10, "unlink";
+    Rmdir = 11, "rmdir";
+    Rename = 12, "rename";
+    Link = 13, "link";
+    Open = 14, "open";
+    Read = 15, "read";
+    Write = 16, "write";
+    Statfs = 17, "statfs";
+    Release = 18, "release";
+    Fsync = 20, "fsync";
+    Getxattr = 22, "getxattr";
+    Flush = 25, "flush";
+    Init = 26, "init";
+    Opendir = 27, "opendir";
+    Readdir = 28, "readdir";
+    Releasedir = 29, "releasedir";
+    Fsyncdir = 30, "fsyncdir";
+    Access = 34, "access";
+    Create = 35, "create";
+    Ioctl = 39, "ioctl";
+    Fallocate = 43, "fallocate";
+    Readdirplus = 44, "readdirplus";
+    RenameWith = 45, "rename2";
+    Lseek = 46, "lseek";
+    CopyFileRange = 47, "copy_file_range";
+    Syncfs = 50, "syncfs";
+    Statx = 52, "statx";
 }
 
 /// Where a thread's time went since its observation began. The sum of user, kernel, blocked and

@@ -277,6 +277,49 @@ fact_names! {
     /// FLUSH requests and writes with FUA that the daemon's devices completed in the same span, whoever requested them.
     /// As above.
     DaemonFlushes = "daemon_flushes", Count;
+    /// CPU time of the threads of this daemon inside the window, for whatever user of the mount. It is added up per CPU and
+    /// recorded every 20 ms or 1 ms of CPU time; what crosses an end of the window is divided by time. Partial where that
+    /// can be wrong by more than 1 % of the window. Missing where the daemon is not known, or did not run when the
+    /// observation began. Absent where the files are not on FUSE. Scope: host. Source: scheduler.
+    DaemonCpu = "daemon_cpu_ns", Ns;
+    /// System calls of this daemon inside the window, those on its FUSE descriptor included: a request is mostly one that
+    /// reads it and one that answers it. Partial where what crosses an end of the window is more than 1 %. Otherwise as
+    /// above. Source: exits of calls.
+    DaemonCalls = "daemon_calls", Count;
+    /// As above, read, pread, readv and preadv.
+    DaemonReadCalls = "daemon_read_calls", Count;
+    /// As above, write, pwrite, writev and pwritev.
+    DaemonWriteCalls = "daemon_write_calls", Count;
+    /// As above, fsync, fdatasync and the like.
+    DaemonSyncCalls = "daemon_sync_calls", Count;
+    /// Requests of the phase's FUSE file systems that their daemons answered inside the window, whoever sent them. Exact.
+    /// Absent where the files are not on FUSE; missing where the kernel has no tracepoint of these requests. Scope: file
+    /// system. Source: FUSE probe.
+    FuseRequests = "fuse_requests", Count;
+    /// Those of them that read data.
+    FuseReadRequests = "fuse_read_requests", Count;
+    /// Those of them that write data.
+    FuseWriteRequests = "fuse_write_requests", Count;
+    /// Those of them that sync a file.
+    FuseSyncRequests = "fuse_sync_requests", Count;
+    /// Sum of the times of these requests from when the kernel handed them to the daemon to its answer: with several at
+    /// once it is longer than the window. Partial where the start of some was not seen.
+    FuseRequestTime = "fuse_request_time_ns", Ns;
+    /// 1 where the mount uses the writeback cache of FUSE, 0 where not. Missing without a request inside the window.
+    FuseWritebackCache = "fuse_writeback_cache_count", Count;
+    /// 1 where the daemon may have files read and written by the kernel in the files below (passthrough), 0 where not.
+    /// Missing as above. Which files it does so with is not known.
+    FusePassthrough = "fuse_passthrough_count", Count;
+    /// CPU time inside the window of the threads of the kernel that work for the storage below the phase's files alone, by
+    /// their names: of loop devices, journals, md arrays, dm-crypt, XFS, and of writeback to these devices and of these file
+    /// systems. They work for every user of the storage. Those that work for several devices are not among them (kblockd,
+    /// btrfs). Divided and partial as `daemon_cpu_ns`. Absent where no block device is known below the files. Scope: device.
+    /// Source: scheduler.
+    StorageThreadCpu = "storage_thread_cpu_ns", Ns;
+    /// Those of them that carry the requests of loop devices.
+    LoopCpu = "loop_cpu_ns", Ns;
+    /// Those of them that write a journal.
+    JournalCpu = "journal_cpu_ns", Ns;
     /// Successful syncs of the phase's files inside the window. Source: calls.
     SyncsInside = "syncs_inside", Count;
     /// Time from the start of the window to the end of the sync that made all bytes durable, inside or

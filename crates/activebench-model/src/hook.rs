@@ -49,6 +49,12 @@ hooks! {
     UringComplete = "tp_btf/io_uring_complete";
     /// io_uring starts a request.
     UringSubmit = "tp_btf/io_uring_submit_req";
+    /// A worker of the kernel has done a piece of work.
+    WorkEnd = "tp_btf/workqueue_execute_end";
+    /// The kernel hands a request to the daemon of a FUSE file system.
+    FuseSend = "tp_btf/fuse_request_send";
+    /// The daemon has answered it.
+    FuseEnd = "tp_btf/fuse_request_end";
     /// Exit of a system call.
     SysExit = "tp_btf/sys_exit";
     /// Entry of a system call.
@@ -58,6 +64,12 @@ hooks! {
 }
 
 impl Hook {
+    /// Returns `true` if it watches others than the tool, and kernels without it are common: a run without it is whole, and
+    /// the facts that need it are missing.
+    pub const fn is_beside(self) -> bool {
+        matches!(self, Hook::WorkEnd | Hook::FuseSend | Hook::FuseEnd)
+    }
+
     /// Returns its name in the kernel, the last part of its name in the coverage: `sys_enter`.
     pub fn place(self) -> &'static str {
         self.name().split_once('/').map_or(self.name(), |(_, place)| place)

@@ -83,6 +83,26 @@ pub struct CpuProfile {
     /// counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub library: Vec<CountedFunction>,
+    /// Threads that worked beside these for the storage, inside the window, those with the most CPU time first; empty where
+    /// they were not observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub serving: Vec<ServingCpu>,
+}
+
+/// CPU time of a daemon, or of threads of the kernel of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServingCpu {
+    /// Name of the process, of the thread, or of the work.
+    pub name: String,
+    /// The process of a daemon; `None` for the kernel.
+    pub tgid: Option<u32>,
+    /// CPU time inside the window.
+    pub cpu_ns: u64,
+}
+
+impl ServingCpu {
+    /// Largest number of listed ones.
+    pub const MOST: usize = 16;
 }
 
 impl CpuProfile {

@@ -6,12 +6,14 @@
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, open_bits};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, KernelClass, NameEvent, Origin, SampleEvent,
-    TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, FuseEvent, FuseOperation, KernelClass, NameEvent,
+    Origin, SampleEvent, ServingEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 
 use crate::layout::Record;
-use crate::records::{BlockRecord, CacheRecord, CallRecord, CpuRecord, NameRecord, StoredSample, TaskRecord};
+use crate::records::{
+    BlockRecord, CacheRecord, CallRecord, CpuRecord, FuseRecord, NameRecord, ServingRecord, StoredSample, TaskRecord,
+};
 
 /// The form in which the records of a class leave the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,14 @@ macro_rules! with_kernel_event {
                 type $event = activebench_model::event::SampleEvent;
                 $kept
             }
+            KernelClass::Serving => {
+                type $event = activebench_model::event::ServingEvent;
+                $kept
+            }
+            KernelClass::Fuse => {
+                type $event = activebench_model::event::FuseEvent;
+                $kept
+            }
             KernelClass::Payload | KernelClass::Output => $reduced,
         }
     }};
@@ -101,6 +111,12 @@ pub(crate) mod block_flags {
     pub(crate) const OWNED: u8 = 8;
     pub(crate) const OWNER_IS_DEVICE: u8 = 16;
     pub(crate) const INFERRED: u8 = 32;
+}
+
+/// `FUSE_*` bits of `records.h`.
+mod fuse_flags {
+    pub(super) const WRITEBACK_CACHE: u32 = 1;
+    pub(super) const PASSTHROUGH: u32 = 2;
 }
 
 fn file_kind(code: u8) -> FileKind {
@@ -376,6 +392,58 @@ impl KernelEvent for SampleEvent {
             in_user_mode: record.user_mode != 0,
             stack: (record.stack != StoredSample::NO_STACK).then_some(record.stack),
             cpu: CpuEvent::decode(class, &record.cpu, is_opened)?,
+        })
+    }
+}
+
+impl KernelEvent for ServingEvent {
+    type Record = ServingRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Serving];
+    const TRAVEL: Travel = Travel::Batched;
+
+    fn at_ns(record: &ServingRecord) -> u64 {
+        record.since_ns
+    }
+
+    fn decode(_: KernelClass, record: &ServingRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        Some(ServingEvent {
+            since_ns: record.since_ns,
+            until_ns: record.until_ns,
+            tgid: record.tgid,
+            name: text(&record.name),
+            cpu_ns: record.cpu_ns,
+            read_calls: record.read_calls,
+            write_calls: record.write_calls,
+            sync_calls: record.sync_calls,
+            other_calls: record.other_calls,
+        })
+    }
+}
+
+impl KernelEvent for FuseEvent {
+    type Record = FuseRecord;
+    const CLASSES: &'static [KernelClass] = &[KernelClass::Fuse];
+    const TRAVEL: Travel = Travel::Batched;
+
+    fn at_ns(record: &FuseRecord) -> u64 {
+        if record.sent_ns == 0 { record.at_ns } else { record.sent_ns }
+    }
+
+    fn decode(_: KernelClass, record: &FuseRecord, _: &dyn Fn(u32) -> bool) -> Option<Self> {
+        Some(FuseEvent {
+            at_ns: record.at_ns,
+            sent_ns: record.sent_ns,
+            s_dev: DeviceNumber(record.s_dev),
+            operation: FuseOperation::of_code(record.opcode),
+            tgid: record.tgid,
+            daemon: record.daemon,
+            request_bytes: record.in_bytes,
+            returned: match record.error {
+                error @ ..0 => i64::from(error),
+                _ => i64::from(record.out_bytes),
+            },
+            writeback_cache: record.flags & fuse_flags::WRITEBACK_CACHE != 0,
+            passthrough: record.flags & fuse_flags::PASSTHROUGH != 0,
         })
     }
 }

@@ -16,12 +16,12 @@ mod tables;
 pub use groups::{Counted, Moved, add_calls, count_calls};
 pub use layout::{Layout, Record, bytes_of, bytes_of_all};
 pub use records::{
-    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall, MOST_FRAMES, NameRecord,
-    OutputRecord, PAYLOAD_BYTES, PayloadRecord, SampleRecord, StoredSample, TaskRecord,
+    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, FuseRecord, GroupedCall, MOST_FRAMES,
+    NameRecord, OutputRecord, PAYLOAD_BYTES, PayloadRecord, SampleRecord, ServingRecord, StoredSample, TaskRecord,
 };
 pub use tables::{
-    AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockBatch, CacheBatch, CallDescription, IssuedRequest, LIBRARY_LOST,
-    LibraryCount, LibraryKey, Membership, RecordCounters, TaskState, UNDECODED_PATHS,
+    AsyncCall, AsyncKey, AsyncSlot, BioOwner, BlockBatch, CacheBatch, CallDescription, FuseBatch, IssuedRequest,
+    LIBRARY_LOST, LibraryCount, LibraryKey, Membership, RecordCounters, ServingKey, TaskState, UNDECODED_PATHS,
 };
 
 /// Returns the name of the C struct, the size, and each field's name and offset, of every layout.

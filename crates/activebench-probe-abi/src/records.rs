@@ -287,6 +287,54 @@ shared! {
         /// Bytes that follow; 0 when they could not be read or are past the bound.
         bytes: u32,
     }
+
+    /// What threads beside the tree did on one CPU between two moments.
+    ServingRecord / "serving_record" {
+        /// First moment.
+        since_ns: u64,
+        /// Last moment.
+        until_ns: u64,
+        /// CPU time.
+        cpu_ns: u64,
+        /// See the model's `ServingEvent`.
+        read_calls: u32,
+        /// Calls that write data.
+        write_calls: u32,
+        /// Calls that sync.
+        sync_calls: u32,
+        /// Other calls.
+        other_calls: u32,
+        /// Process of a daemon; 0 for the kernel.
+        tgid: u32,
+        /// Zero.
+        padding: u32,
+        /// Ends with a zero byte.
+        name: [u8; 24],
+    }
+
+    /// An answered request of a FUSE file system.
+    FuseRecord / "fuse_record" {
+        /// Answer.
+        at_ns: u64,
+        /// When it was handed to the daemon; 0 when not seen.
+        sent_ns: u64,
+        /// The file system.
+        s_dev: u32,
+        /// `enum fuse_opcode`.
+        opcode: u32,
+        /// Process that sent it; 0 when not seen.
+        tgid: u32,
+        /// Process in whose context it was answered.
+        daemon: u32,
+        /// Bytes of the request.
+        in_bytes: u32,
+        /// Bytes of the answer.
+        out_bytes: u32,
+        /// 0, or a negative error.
+        error: i32,
+        /// `FUSE_*` bits.
+        flags: u32,
+    }
 }
 
 /// A sample as it is kept: its stack by number.

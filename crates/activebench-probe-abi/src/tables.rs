@@ -1,7 +1,9 @@
 //! Layouts of the tables that kernel and user space share: counters, batches, I/O in flight, tasks.
 
 use crate::layout::{Record, bytes_of_all, shared};
-use crate::records::{BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, GroupedCall};
+use crate::records::{
+    BatchHeader, BlockRecord, CacheRecord, CallGroup, CallRecord, CpuRecord, FuseRecord, GroupedCall,
+};
 
 /// Number of the count of library calls that found no room.
 pub const LIBRARY_LOST: u32 = u32::MAX;
@@ -82,6 +84,24 @@ shared! {
         header: BatchHeader,
         /// The first `count` are set.
         records: [CacheRecord; 64],
+    }
+
+    /// A CPU's records of FUSE requests that have not left yet.
+    FuseBatch / "fuse_batch" {
+        /// Class and count.
+        header: BatchHeader,
+        /// The first `count` are set.
+        records: [FuseRecord; 32],
+    }
+
+    /// Key of an amount of CPU time beside the tree.
+    ServingKey / "serving_key" {
+        /// Of a thread of the kernel, or of its work.
+        name: [u8; 24],
+        /// Of a daemon.
+        tgid: u32,
+        /// Zero.
+        padding: u32,
     }
 
     /// A call whose record is made later or separately: asynchronous I/O in flight, the second file of a call between

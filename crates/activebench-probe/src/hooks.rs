@@ -37,6 +37,9 @@ pub(crate) const PROGRAMS: &[(Hook, &[Program])] = &[
         // Before Linux 6.3 it had another name.
         &[("io_uring_submit_req", "io_uring_submit_req"), ("io_uring_submit_sqe", "io_uring_submit_sqe")],
     ),
+    (Hook::WorkEnd, &[("workqueue_execute_end", "workqueue_execute_end")]),
+    (Hook::FuseSend, &[("fuse_request_send", "fuse_request_send")]),
+    (Hook::FuseEnd, &[("fuse_request_end", "fuse_request_end")]),
     (Hook::SysExit, &[("sys_exit", "sys_exit")]),
     (Hook::SysEnter, &[("sys_enter", "sys_enter")]),
 ];
@@ -77,6 +80,12 @@ const WITHOUT: &[(&str, &str)] = &[
         "io_uring_complete",
         "requests inside io_uring are counted and not decoded: claims on them are unverifiable (AB901)",
     ),
+    (
+        "workqueue_execute_end",
+        "CPU time of the kernel's workers is not known (loop devices, writeback): `storage_thread_cpu_ns` is missing",
+    ),
+    ("fuse_request_send", "requests to FUSE daemons are not timed"),
+    ("fuse_request_end", "requests to FUSE daemons are not counted"),
     ("mm_filemap_fault", "data that moves through a mapping is not seen: claims on it are unverifiable (AB901)"),
     ("mm_filemap_map_pages", "data that moves through a mapping is not seen: claims on it are unverifiable (AB901)"),
 ];

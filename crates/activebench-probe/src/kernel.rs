@@ -1,8 +1,9 @@
 //! Loads and attaches the kernel programs with aya, and reads their ring.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -45,6 +46,7 @@ use crate::payload::{Payload, PayloadStore};
 use crate::ring::Ring;
 use crate::run_time::{Group, Programs, RunTimeMeter, Walks, program_info};
 use crate::sampling::{self, Sampler};
+use crate::serving;
 use crate::store::RecordStore;
 use crate::symbols;
 
@@ -179,6 +181,9 @@ pub struct Probe {
     /// The processes that ran already.
     joined: Option<Joined>,
     overlays: Vec<(DeviceNumber, DeviceNumber)>,
+    /// FUSE daemons, which are observed beside the tree, and since when.
+    daemons: BTreeSet<u32>,
+    daemons_since_ns: u64,
     sampler: Option<Sampler>,
     library: Option<LibraryProbes>,
     sampling: Sampling,
@@ -206,6 +211,7 @@ impl Probe {
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let payload_period_ns = options.payload.period_ns(cpus);
         let payload_ring_bytes = PAYLOAD_RING_BYTES;
+        let daemons = serving::daemons(Path::new("/proc"));
         let mut ebpf = loader()?
             .btf(Some(&types.relocated))
             .allow_unsupported_maps()
@@ -216,6 +222,7 @@ impl Probe {
             .override_global("payload_period_ns", &payload_period_ns, true)
             .override_global("time_every_call", &u32::from(options.time_every_call), true)
             .override_global("look_every_caller_up", &u32::from(options.look_every_caller_up), true)
+            .override_global("has_daemons", &u32::from(!daemons.is_empty()), true)
             .override_global("leave_at_gain", &u32::from(gain == Gain::Leaves), true)
             .load(activebench_ebpf::OBJECT)
             .map_err(|error| refusal(&error))?;
@@ -229,6 +236,7 @@ impl Probe {
         for (overlay, below) in &options.overlays {
             overlays.insert(overlay.0, below.0, 0).map_err(|error| map_error("overlays", &error))?;
         }
+        serving::follow(&mut ebpf, &daemons)?;
         let payload = PayloadStore::new(options.payload, payload_period_ns)
             .map_err(|error| ProbeError::Reader(error.to_string()))?;
         let store = RecordStore::new(options.log).map_err(|error| ProbeError::Reader(error.to_string()))?;
@@ -246,6 +254,8 @@ impl Probe {
             root: None,
             joined: None,
             overlays: options.overlays,
+            daemons,
+            daemons_since_ns: 0,
             sampler: None,
             library: None,
             sampling: Sampling { frequency_hz: options.sample_hz, ..Sampling::default() },
@@ -256,6 +266,7 @@ impl Probe {
         for (hook, programs) in PROGRAMS {
             probe.attach_hook(*hook, programs, &mut loaded)?;
         }
+        probe.daemons_since_ns = monotonic_ns();
         // Mapped after memory is free again: the rings are as large as the types.
         drop(types);
         give_back();
@@ -300,7 +311,7 @@ impl Probe {
                 Err(error) => {
                     let verdict = verifier_verdict(&error);
                     if let Some(code) = os_error(&error)
-                        && (code == libc::EPERM || code == libc::EACCES && programs.len() == 1)
+                        && (code == libc::EPERM || code == libc::EACCES && programs.len() == 1 && !hook.is_beside())
                     {
                         return Err(match verdict {
                             Some(why) => ProbeError::Refused { program: name, why },
@@ -494,6 +505,14 @@ impl Probe {
         drop((ring, payload_ring));
         store.close();
         let unsent = self.take_leftovers(&mut store)?;
+        for batch in serving::requests(&mut self.ebpf)? {
+            store.take(bytes_of(&batch), &self.live);
+        }
+        let beginnings = serving::beginnings(&self.daemons, self.daemons_since_ns);
+        let amounts = serving::amounts(&mut self.ebpf)?;
+        for record in beginnings.iter().chain(&amounts) {
+            store.push(KernelClass::Serving, bytes_of(record), 1);
+        }
         let completions = hidden_completions::completions(&mut self.ebpf)?;
         for record in &completions {
             store.push(KernelClass::BlockQueued, bytes_of(record), 1);
@@ -524,6 +543,9 @@ impl Probe {
         if let Some(account) = records.get_mut(&RecordClass::Calls) {
             account.made += unsent.made;
             account.estimated += unsent.estimated;
+        }
+        if let Some(account) = records.get_mut(&RecordClass::Serving) {
+            account.made += (beginnings.len() + amounts.len()) as u64;
         }
         for (class, inferred, lost) in
             [(KernelClass::BlockQueued, completions.len(), 0), (KernelClass::Calls, calls.inferred.len(), calls.lost)]

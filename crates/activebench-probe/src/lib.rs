@@ -38,6 +38,7 @@ mod run_time;
 mod running;
 mod sampling;
 pub mod service;
+mod serving;
 mod stacks;
 mod store;
 mod symbols;

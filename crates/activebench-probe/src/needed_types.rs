@@ -344,6 +344,22 @@ mod tests {
     }
 
     #[test]
+    fn types_that_a_kernel_keeps_in_a_module_are_no_obstacle() {
+        let Ok(mut kernel) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
+        // FUSE in a module has its types there.
+        for name in ["fuse_req", "fuse_conn", "fuse_mount", "fuse_in_header", "fuse_out_header"] {
+            let whole = format!("\0{name}\0").into_bytes();
+            let Some(at) = kernel.windows(whole.len()).position(|bytes| bytes == whole) else { continue };
+            kernel[at + 1] = b'x';
+        }
+        let mut object = object();
+        let own = object.btf.as_ref().expect("types").to_bytes();
+        let needed = NeededTypes::of(&kernel, &own, tracepoints()).expect("types");
+        assert!(needed.relocated.id_by_type_name_kind("fuse_req", BtfKind::Struct).is_err());
+        object.relocate_btf(&needed.relocated).expect("all others are relocated");
+    }
+
+    #[test]
     fn damaged_types_are_refused() {
         let own = object().btf.expect("types").to_bytes();
         assert!(NeededTypes::of(&own, &own, tracepoints()).is_some());

@@ -3,8 +3,8 @@
 
 use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op, Place, PlainCall};
 use activebench_model::event::{
-    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, Event, NameEvent, Origin, PayloadEvent, SampleEvent,
-    StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
+    BlockAction, BlockEvent, BlockEventKind, CacheEvent, CpuEvent, Event, FuseEvent, FuseOperation, NameEvent, Origin,
+    PayloadEvent, SampleEvent, ServingEvent, StealEvent, TaskEvent, TaskEventKind, ThreadState, ThreadTimes,
 };
 
 use crate::columns::columns;
@@ -41,7 +41,7 @@ macro_rules! harmless {
 
 harmless! {
     u8, u32, u64, i32, i64, bool, Option<u32>, Op, DeviceNumber, FileId, Option<FileId>, FileKind, TaskEventKind,
-    BlockEventKind, BlockAction, Origin, ThreadState, ThreadTimes, CpuEvent,
+    BlockEventKind, BlockAction, Origin, ThreadState, ThreadTimes, CpuEvent, FuseOperation,
 }
 
 /// Declares the table of an event: its columns, as [`columns`] does. A field that is not [`Harmless`] has the method of
@@ -272,6 +272,35 @@ table! {
         in_user_mode => "", "True in user mode; otherwise the thread was in the kernel.";
         stack => "", "Index of its stack in stacks.json; null when the table of stacks was full.";
         cpu;
+    }
+}
+
+table! {
+    ServingEvent if |event| event.since_ns <= event.until_ns, {
+        since_ns => "ns", "Start of the time in which all of this row happened.";
+        until_ns => "ns", "End of that time.";
+        tgid as UnlessZero => "", "The process of a FUSE daemon that ran before the benchmark; null for the kernel.";
+        name [comm] as UnlessEmpty => "", "Threads of the kernel of one name, or its workers at one kind of work: the name of the queue, or what the work calls itself; null for a daemon.";
+        cpu_ns => "ns", "CPU time on one CPU.";
+        read_calls => "calls", "Calls of a daemon that read data: read, pread, readv, preadv, also of requests from the kernel. 0 for the kernel, as below.";
+        write_calls => "calls", "Its calls that write data: write, pwrite, writev, pwritev, also of answers.";
+        sync_calls => "calls", "Its calls that sync.";
+        other_calls => "calls", "Its other calls.";
+    }
+}
+
+table! {
+    FuseEvent {
+        at_ns => "ns", "When the daemon answered the request.";
+        sent_ns as UnlessZero => "ns", "When the kernel handed it to the daemon; null where that was not seen.";
+        s_dev => "major:minor", "The FUSE file system; its minor number is that of the connection.";
+        operation => "", "What was asked for, as in fuse.h.";
+        tgid as UnlessZero => "", "The process that sent it; null where that was not seen.";
+        daemon => "", "The process in whose context it was answered.";
+        request_bytes => "bytes", "Bytes of the request, with its header.";
+        returned as Returned => "bytes", "Bytes of the answer, with its header; null where it is an error.";
+        writeback_cache => "", "True where the mount uses FUSE's writeback cache.";
+        passthrough => "", "True where the daemon may have files read and written by the kernel in the files below.";
     }
 }
 

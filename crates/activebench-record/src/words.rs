@@ -9,7 +9,9 @@ use std::hash::Hash;
 
 use activebench_model::call::{DeviceNumber, FileKind, Op, open_bits};
 use activebench_model::errno::{error_name, error_number, signal_name, signal_number};
-use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEvent, TaskEventKind, ThreadState};
+use activebench_model::event::{
+    BlockAction, BlockEventKind, FuseOperation, Origin, TaskEvent, TaskEventKind, ThreadState,
+};
 
 use crate::columns::{About, ColumnsIn, ColumnsOut, Described, Optional, OrNull, Stored};
 use crate::error::RecordError;
@@ -65,6 +67,7 @@ macro_rules! listed {
 
 words! {
     Op: Op::ALL, Op::name, |code| Op::from_code(u16::try_from(code).ok()?);
+    FuseOperation: FuseOperation::ALL, FuseOperation::word, |code| Some(FuseOperation::of_code(code));
 }
 
 listed! {

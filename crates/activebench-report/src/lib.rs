@@ -33,6 +33,7 @@ pub mod replication;
 mod run;
 mod run_context;
 pub mod series;
+mod serving;
 mod side_by_side;
 mod similar_sentences;
 pub mod tables;

@@ -23,7 +23,7 @@ use crate::escape;
 use crate::findings::{self, Group};
 use crate::page::{Set, Tone};
 use crate::wording::{self, list};
-use crate::{cpu_time, headline, html, library_calls, limiter, questions, run_context, unmatched};
+use crate::{cpu_time, headline, html, library_calls, limiter, questions, run_context, serving, unmatched};
 
 /// Longest command line in the first line of a terminal, in characters; `run.json` has all of it.
 const COMMAND_SHOWN: usize = 160;
@@ -291,6 +291,7 @@ fn screen_context(run: &JudgedRun) -> Vec<Block> {
     let manifest = &run.manifest;
     let mut facts = vec![("observed", run_context::observation(&manifest.coverage))];
     facts.extend(labelled("time", cpu_time::lines(run, PROFILES_ON_SCREEN)));
+    facts.extend(labelled("beside", serving::lines(run, PROFILES_ON_SCREEN)));
     facts.extend(labelled("library", library_calls::lines(run, PROFILES_ON_SCREEN)));
     let targets = run_context::targets(&manifest.host);
     facts.extend(targets.iter().take(TARGETS_SHOWN).map(|target| ("target", target.clone())));
@@ -329,6 +330,7 @@ fn ticket_context(run: &JudgedRun) -> Vec<Block> {
     manifest.preparation.iter().for_each(|preparation| add("Prepared", run_context::prepared(preparation)));
     limiter::lines(run, PROFILES_IN_TICKET).into_iter().for_each(|line| add("Bottleneck", line));
     cpu_time::lines(run, PROFILES_IN_TICKET).into_iter().for_each(|line| add("Time of the threads", line));
+    serving::lines(run, PROFILES_IN_TICKET).into_iter().for_each(|line| add("Beside the tool", line));
     library_calls::lines(run, PROFILES_IN_TICKET).into_iter().for_each(|line| add("Calls of the library", line));
     add("Machine", run_context::machine(host));
     add("Checked", run_context::checked(run));

@@ -89,7 +89,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             lost.push(format!("{} missed {} events", probe.hook, probe.missed));
             count += probe.missed;
         }
-        if !probe.attached && coverage.backend != Backend::Ptrace {
+        if !probe.attached && !probe.hook.is_beside() && coverage.backend != Backend::Ptrace {
             let why = probe.why_not.as_deref().unwrap_or("no reason was given");
             let gap = format!("{} was not attached ({why})", probe.hook);
             if REQUIRED.contains(&probe.hook) { gaps.push(gap) } else { spare.push(gap) }

@@ -231,3 +231,44 @@ fn each_rate_and_latency_has_an_interval_without_the_observation() {
     assert_eq!(limited[0], 0.0, "the tool's own limit");
     assert!(fewer_calls < calls && limited[1] < cached[1], "{limited:?} of {fewer_calls}, {cached:?} of {calls}");
 }
+
+#[test]
+fn threads_of_the_kernel_are_put_down_to_the_pass_that_they_work_for() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    // Through the page cache of the backing file: the worker of the loop device copies.
+    let volume = Volume::on_cached_loop("ext4", 256, "noatime");
+    let other = Volume::on_cached_loop("ext4", 64, "noatime");
+    let name_of = |volume: &Volume| volume.device().expect("a device").trim_start_matches("/dev/").to_owned();
+    let (name, name_of_other) = (name_of(&volume), name_of(&other));
+    // The other device is busy in the same pass.
+    let script = format!(
+        "dd if=/dev/zero of={}/f bs=64k count=512 oflag=direct conv=fsync status=none & \
+         fio --name=w --filename=f --rw=write --bs=64k --size=64m --direct=1 --fsync=64 --end_fsync=1; wait",
+        other.path().display()
+    );
+    let run = verify(&volume, &[], &["sh", "-c", &script]);
+    run.assert_nothing_lost();
+    let recorded: std::collections::BTreeSet<String> =
+        run.rows("serving").into_iter().map(|row| row["name"].clone()).collect();
+    for thread in [&name, &name_of_other] {
+        assert!(recorded.contains(thread), "{thread} of {recorded:?}");
+        assert!(recorded.contains(&format!("jbd2/{thread}-8")), "the journal of {thread} of {recorded:?}");
+    }
+    let phases = run.report["phases"].as_array().expect("phases");
+    let of_fio = phases.iter().find(|phase| phase["facts"]["write_calls"]["value"] == 1024.0);
+    let of_fio = of_fio.unwrap_or_else(|| panic!("the pass of fio: {}", run.story()));
+    let value = |fact: &str| of_fio["facts"][fact]["value"].as_f64().unwrap_or_else(|| panic!("{fact}: {of_fio:#}"));
+    let listed: Vec<(&str, f64)> = of_fio["cpu"]["serving"]
+        .as_array()
+        .unwrap_or_else(|| panic!("nothing beside: {of_fio:#}"))
+        .iter()
+        .map(|serving| (serving["name"].as_str().expect("a name"), serving["cpu_ns"].as_f64().expect("a time")))
+        .collect();
+    let of = |name: &str| listed.iter().filter(|(listed, _)| *listed == name).map(|(_, ns)| ns).sum::<f64>();
+    assert_eq!(of(&name_of_other) + of(&format!("jbd2/{name_of_other}-8")), 0.0, "{name_of_other}: {listed:?}");
+    assert!(value("loop_cpu_ns") > 0.0 && value("loop_cpu_ns") >= of(&name), "{listed:?}");
+    assert!(value("journal_cpu_ns") > 0.0, "each sync commits: {listed:?}");
+    let all: f64 = listed.iter().map(|(_, ns)| ns).sum();
+    assert!(value("storage_thread_cpu_ns") >= all, "{all}: {listed:?}");
+    assert!(of(&name) > 0.0, "{name}: {listed:?}");
+}

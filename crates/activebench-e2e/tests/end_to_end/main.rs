@@ -19,6 +19,7 @@ mod event_log;
 mod exports;
 mod fio;
 mod fio_options;
+mod fuse;
 mod history;
 mod html;
 mod iozone;

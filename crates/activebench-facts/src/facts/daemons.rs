@@ -124,7 +124,11 @@ fn known<'a>(manifest: &'a Manifest, phase: &Phase) -> Result<Vec<&'a Daemon>, S
             return Err(format!("the daemon behind the file system is not known: {why}"));
         }
         if daemon.storage.iter().all(|target| target.devices().next().is_none()) {
-            return Err(format!("{} has no file on a block device open", daemon.name()));
+            let name = daemon.name();
+            return Err(match daemon.elsewhere.as_slice() {
+                [] => format!("{name} has no file on a block device open"),
+                ways => format!("{name} has no file on a block device open, and {}", ways.join(", ")),
+            });
         }
         if !daemons.iter().any(|known| known.s_dev == daemon.s_dev) {
             daemons.push(daemon);

@@ -1,6 +1,8 @@
 //! The activity by file, and by descriptor of a file. A benchmark of file creation has as many files as passes, one that
 //! opens its file for each call as many passes as calls: a search through all passes for each part would take minutes.
 
+use std::collections::BTreeSet;
+
 use activebench_model::activity::{Activity, CallSpan, Exec, FileSeen, Pass, StepKind, Task};
 use activebench_model::call::{FileId, PlainCall, open_bits};
 use activebench_model::grouped::Grouped;
@@ -49,6 +51,8 @@ pub struct Index<'a> {
     threads: Vec<u32>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks_by_tid: Grouped<u32, &'a Task>,
+    /// Of each process the file systems on which it created files, by their devices; empty without a pass over names.
+    created_on: HashMap<u32, BTreeSet<u32>>,
 }
 
 /// A file, and a descriptor of a process for it.
@@ -101,6 +105,11 @@ impl<'a> Index<'a> {
             .enumerate()
             .map(|(place, (pass, step, _))| (descriptor_of(pass), (step.start_ns, step.last_end_ns, place)));
         let running = KeyedSpans::new(spans);
+        let over_names = phases.iter().any(|phase| phase.names.is_some());
+        let mut created_on: HashMap<u32, BTreeSet<u32>> = HashMap::default();
+        for pass in passes.iter().filter(|pass| over_names && pass.open_flags & open_bits::CREATE != 0) {
+            created_on.entry(pass.tgid).or_default().insert(pass.file.s_dev);
+        }
         let file_ends = file_ends(numbered().map(|(_, pass)| pass));
         let mapped = numbered().map(|(number, pass)| (number as usize, mappings(pass))).filter(|(_, maps)| *maps > 0);
         Self {
@@ -123,7 +132,14 @@ impl<'a> Index<'a> {
             written,
             deletions,
             tasks_by_tid: Grouped::new(activity.tasks.iter().map(|task| (task.tid, task)), |_| ()),
+            created_on,
         }
+    }
+
+    /// Returns the file systems on which a process created files, by their devices; none in a run without a pass over
+    /// names.
+    pub(super) fn created_on(&self, tgid: u32) -> impl Iterator<Item = u32> {
+        self.created_on.get(&tgid).into_iter().flatten().copied()
     }
 
     /// Returns the tasks that had a number, one after the other: numbers are given again.

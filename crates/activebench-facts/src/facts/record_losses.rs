@@ -32,6 +32,9 @@ fn is_seen_by_tracer(hook: Hook) -> bool {
         | Hook::AddToPageCache
         | Hook::UringComplete
         | Hook::UringSubmit
+        | Hook::WorkEnd
+        | Hook::FuseSend
+        | Hook::FuseEnd
         | Hook::CpuClock => false,
     }
 }

@@ -20,6 +20,7 @@ use super::index::Index;
 use super::library_calls;
 use super::observer_share;
 use super::record_losses::Gap;
+use super::serving;
 use super::steal::Readings;
 use super::tally::{ThreadSpan, spans_by_thread, spans_of, thread_spans};
 use super::thread_accounts::Accounts;
@@ -141,6 +142,7 @@ pub fn profile_phases(
     if let Some(library) = source.library()? {
         library_calls::add(&library, &spans, phases, &mut profiles);
     }
+    serving::add(source, manifest, index, phases, &mut profiles)?;
     Ok(profiles)
 }
 
@@ -301,6 +303,7 @@ fn profile(coverage: &Coverage, stacks: &Stacks, samples: Samples, threads: &mut
         short: short(coverage, samples.all, on_cpu_ns),
         threads: busiest,
         library: Vec::new(),
+        serving: Vec::new(),
     }
 }
 

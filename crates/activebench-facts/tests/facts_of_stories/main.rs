@@ -9,6 +9,7 @@ mod observed_passes;
 mod payload;
 mod rates_over_time;
 mod readings;
+mod serving;
 mod shape;
 mod story;
 mod thread_time;

@@ -9,7 +9,8 @@ use activebench_facts::{Index, fold_activity, profile_phases, resolve_phases, ti
 use activebench_model::call::{Call, Op, PlainCall};
 use activebench_model::coverage::Coverage;
 use activebench_model::event::{
-    BlockAction, BlockEvent, CacheEvent, CpuEvent, NameEvent, PayloadEvent, SampleEvent, StealEvent, TaskEvent,
+    BlockAction, BlockEvent, CacheEvent, CpuEvent, FuseEvent, NameEvent, PayloadEvent, SampleEvent, ServingEvent,
+    StealEvent, TaskEvent,
 };
 use activebench_model::fact::FactName;
 use activebench_model::log::Totals;
@@ -47,6 +48,8 @@ impl EventSource for Counting<'_> {
         cpu: CpuEvent;
         samples: SampleEvent;
         steal: StealEvent;
+        serving: ServingEvent;
+        fuse: FuseEvent;
         payload: PayloadEvent;
     }
     fn stacks(&self) -> Result<Stacks, Unreadable> {
@@ -106,6 +109,7 @@ fn every_table_is_read_once_for_the_activity_or_once_for_the_facts() {
         ("payload", 1),
         ("cpu", 1),
         ("samples", 1),
+        ("serving", 1),
         ("steal", 1),
     ];
     check_readings(&readings(&story, vec![phase.clone()], false), &once);

@@ -16,7 +16,7 @@ use super::timeline::{self, TimeAxis};
 use super::{latency, offsets};
 use crate::escape::terminal as shown;
 use crate::wording::{PhaseNames, count};
-use crate::{claims, cpu_time};
+use crate::{claims, cpu_time, serving};
 
 /// Maximum phases with charts; the others have one line each.
 const CHARTED: usize = 12;
@@ -52,6 +52,8 @@ pub(super) struct Phases<'run> {
     /// Facts by the name of the phase.
     facts: BTreeMap<String, Vec<[String; 3]>>,
     times: Vec<String>,
+    /// What worked beside the threads, in the same way.
+    beside: Vec<String>,
     /// The highest severity of the findings on a phase, by its id.
     severities: HashMap<&'run str, Severity>,
 }
@@ -81,6 +83,7 @@ impl<'run> Phases<'run> {
             all: all.map(|(index, phase)| (phase, timeline(phase).filter(|_| is_drawn(index)))).collect(),
             facts,
             times: cpu_time::lines(run, usize::MAX),
+            beside: serving::lines(run, usize::MAX),
             severities,
         }
     }
@@ -163,9 +166,11 @@ impl<'run> Phases<'run> {
     fn limiter(&self, phase: &Phase) -> Markup {
         let prefix = format!("{}: ", self.names.get(&phase.id));
         let times = self.times.iter().find_map(|line| line.strip_prefix(&prefix));
+        let beside = self.beside.iter().find_map(|line| line.strip_prefix(&prefix));
         html! {
             @if let Some(sentence) = self.limit(phase) { p.limiter { b { "Limit: " } (prose(sentence)) "." } }
             @if let Some(times) = times { p { b { "Time of the threads: " } (prose(times)) "." } }
+            @if let Some(beside) = beside { p { b { "Beside the tool: " } (prose(beside)) "." } }
         }
     }
 

@@ -14,7 +14,7 @@ use activebench_model::library::CountedFunction;
 use activebench_model::phase::{Direction, Part, PartEnd, Pattern, Phase, Window};
 use activebench_model::report::{Answer, DetectorPage, JudgedRun};
 use activebench_model::run::{ChildEnd, Choices, Clocks, FailOn, Manifest};
-use activebench_model::thread_stacks::{CpuProfile, HotFunction, KERNEL_MODULE, ThreadCpu, TimeShares};
+use activebench_model::thread_stacks::{CpuProfile, HotFunction, KERNEL_MODULE, ServingCpu, ThreadCpu, TimeShares};
 use activebench_model::timeline::{SyncMark, Timeline, TimelineFigure, TimelineSeries};
 use activebench_model::units::{Quantity, Unit};
 use activebench_model::verdict::{Confirmation, Corrected, JudgedClaim, RunVerdict, Tolerance};
@@ -487,6 +487,10 @@ pub(crate) fn profile(text: &str) -> CpuProfile {
             "" => Vec::new(),
             text => vec![CountedFunction { name: format!("putc{text}"), calls: 7, open_calls: 0, asked_bytes: 7 }],
         },
+        serving: vec![
+            ServingCpu { name: format!("bindfs{text}"), tgid: Some(9821), cpu_ns: 441_000_000 },
+            ServingCpu { name: format!("loop0{text}"), tgid: None, cpu_ns: 11_000_000 },
+        ],
         shares: Some(TimeShares {
             user_ratio: 0.12,
             kernel_ratio: 0.701,
