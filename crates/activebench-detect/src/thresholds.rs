@@ -179,6 +179,8 @@ thresholds! {
     ab111_depth_factor_ratio = 1.5, Ratio, "default; Little's law is exact, the mean latency may leave out a slow start";
     /// AB112: share of the bytes that must go the promised way.
     ab112_promised_share_ratio = 0.999, Ratio, "default: all of them, but for rounding";
+    /// AB112: share of the promised syncs that must be made.
+    ab112_promised_syncs_ratio = 0.9, Ratio, "default; fio 3.33 makes all of them but the last of each task (measured)";
     /// AB112: share of the bytes read that may still be resident after a purge.
     ab112_purge_leftover_ratio = 0.5, Ratio, "default: an unmount leaves nothing";
     /// AB112: share of reads served by the page cache from which on a purge of the CPU's

@@ -243,6 +243,9 @@ pub struct Step {
     pub tids: Box<[u32]>,
     /// The first calls of the step, seeks included, at most [`Step::HEAD`].
     pub head: Box<[CallBrief]>,
+    /// The last call of a step of syncs that has more calls than [`Self::head`]; `None` otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_sync: Option<Box<CallSpan>>,
     /// Lowest offset touched; -1 when unknown.
     pub min_offset: i64,
     /// Highest offset touched; -1 when unknown.
@@ -261,6 +264,12 @@ impl Step {
             head.push(call.into());
             self.head = head.into_boxed_slice();
         }
+    }
+
+    /// Returns the last call of a step of syncs; `None` if it is not known.
+    pub fn last_sync(&self) -> Option<CallSpan> {
+        let kept = || (self.calls == self.head.len() as u64).then(|| self.head.last().map(|call| call.span)).flatten();
+        self.last_sync.as_deref().copied().or_else(kept)
     }
 
     /// Adds a thread to those that made the calls.

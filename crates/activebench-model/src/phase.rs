@@ -286,6 +286,8 @@ pub enum Mechanism {
     DataSyncWrites,
     /// An fsync (or msync) inside the clock.
     SyncInsideClock,
+    /// A sync inside the clock after each this many writes, at least 1.
+    SyncEachWrites(u32),
     /// The close inside the clock.
     CloseInsideClock,
     /// The file is mapped and data moves through memory.

@@ -81,4 +81,6 @@ pub enum Fault {
     OtherSummary,
     /// The figure of another pass than the one that the line names.
     OtherPass,
+    /// The line is one that a tool wrote, with another number in the place of the tool's own.
+    Altered,
 }

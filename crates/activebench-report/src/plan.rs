@@ -168,6 +168,8 @@ fn promised(mechanism: Mechanism) -> String {
         Mechanism::SyncWrites => "O_SYNC".to_owned(),
         Mechanism::DataSyncWrites => "O_DSYNC".to_owned(),
         Mechanism::SyncInsideClock => "sync inside the clock".to_owned(),
+        Mechanism::SyncEachWrites(1) => "sync after each write".to_owned(),
+        Mechanism::SyncEachWrites(writes) => format!("sync after each {writes} writes"),
         Mechanism::CloseInsideClock => "close inside the clock".to_owned(),
         Mechanism::MappedIo => "mapped files".to_owned(),
         Mechanism::SynchronousMsync => "msync of each record".to_owned(),

@@ -8,6 +8,7 @@
 //! it by chance in less than [`MOST_CHANCE`] of the cases.
 
 mod alone;
+mod altered;
 mod candidates;
 mod label;
 
@@ -98,7 +99,10 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             fault: None,
         });
     }
-    without_listed_repeats(&mut figures, &candidates, &of_tools.shown(of_command));
+    let shown = of_tools.shown(of_command);
+    without_listed_repeats(&mut figures, &candidates, &shown);
+    let is_written = |line: &str| of_tools.include(line);
+    altered::mark(of_command, measured.outputs, |line| !is_written(line), &shown, measured.claims, &mut figures);
     figures
 }
 

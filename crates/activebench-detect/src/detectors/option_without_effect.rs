@@ -12,6 +12,7 @@
 //! | O_DIRECT | `direct_ratio` at least 99.9 % |
 //! | O_SYNC, O_DSYNC (writing passes) | `sync_write_ratio` at least 99.9 % |
 //! | a sync inside the clock (writing passes) | `syncs_inside` or `msyncs` above 0, or a sync found in the pass |
+//! | a sync after each N writes (writing passes) | `syncs_inside` and `msyncs` at least 90 % of `write_calls` / N, less one per task |
 //! | mapped files | `mappings` above 0 |
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
@@ -184,6 +185,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
                 advice: advise(run, None, Improvement::SyncInsideClock),
             }))
         }
+        Mechanism::SyncEachWrites(each) if writes => sync_each(case, phase, each, storage),
         Mechanism::MappedIo => {
             let mappings = run.fact(phase, FactName::Mappings)?;
             Ok((mappings == 0.0).then(|| Broken {
@@ -247,6 +249,31 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
         Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 checks the requests in flight.")),
         _ => Err(nothing_rests()),
     }
+}
+
+/// Returns the discrepancy between the syncs that an option asks for and those inside the clock. Without any,
+/// [`Mechanism::SyncInsideClock`] says so.
+fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result<Option<Broken>, Halt> {
+    let run = &case.run;
+    let share = &case.thresholds().ab112_promised_syncs_ratio;
+    let inside = run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0);
+    let written = run.fact(phase, FactName::WriteCalls)?;
+    // Each task begins to count anew, and its clock can stop before its last sync.
+    let asked = written / f64::from(each) - f64::from(phase.requested_tasks.max(1));
+    if inside == 0.0 || asked <= 0.0 {
+        return Err(Halt::not_applicable("The pass made no syncs, or too few writes."));
+    }
+    let count = |value: f64| Quantity { value, ..Quantity::count(0) };
+    let of_each = if each == 1 { "write".to_owned() } else { format!("{each} writes") };
+    let many = if inside == 1.0 { "sync was" } else { "syncs were" };
+    Ok((inside < share.value.value * asked).then(|| Broken {
+        rests: storage,
+        observed: count(inside),
+        threshold: Threshold { value: count(asked), source: "what the option promises".to_owned() },
+        seen: format!("a sync after each {of_each}. {} {many} observed for {} writes.", count(inside), count(written)),
+        meaning: "The figure leaves out time to make the data durable.",
+        advice: "check what keeps the syncs from the kernel".to_owned(),
+    }))
 }
 
 /// Returns the discrepancy between the data that an option asks for and the samples of what was written.

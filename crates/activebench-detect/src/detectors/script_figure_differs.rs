@@ -12,6 +12,8 @@
 //!
 //! - The figure of another pass than the line names (`write:` before a read rate, `64k` before the rate of other
 //!   blocks): it fails.
+//! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
+//!   numbers too, and the tool's own line is not in the output. It fails.
 //! - The unit is off by 1000, 1024 or 8: it fails.
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.
@@ -103,6 +105,7 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
         Fault::OtherPrefix => (Weight::WarnOfRun, "A decimal prefix and a binary one are taken for each other."),
         Fault::BestOfSeveral => (Weight::WarnOfRun, "The line does not say that it is the best of several runs."),
         Fault::OtherSummary => (Weight::FailOfRun, "The line says mean or median. The number is the best of the runs."),
+        Fault::Altered => (Weight::FailOfRun, "The line is one of the tool's own. Something changed the number in it."),
         Fault::Rounded => (Weight::WarnOfRun, "The digits that would show the difference are cut off."),
     };
     case.concerning(concerned).fires(Firing {
@@ -118,7 +121,10 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
             comes_from(case, origin)
         ),
         meaning: meaning.to_owned(),
-        advice: format!("quote {}, and name the pass", origin.value),
+        advice: match fault {
+            Fault::Altered => format!("quote {}, the tool's own figure", origin.value),
+            _ => format!("quote {}, and name the pass", origin.value),
+        },
     })
 }
 
@@ -130,6 +136,7 @@ fn comes_from(case: &Case<'_>, origin: &Origin) -> String {
         Some(phase.map_or(claim.phase.as_str(), |phase| phase.name.as_str()))
     };
     match (origin.derivation, origin.claims.first().and_then(phase_of)) {
+        (Derivation::Equal, None) => format!("The tool's own line has {}", origin.value),
         (Derivation::Equal, Some(phase)) => format!("The figure of the pass {phase} is {}", origin.value),
         (derivation, _) => {
             let which = derivation.as_str().strip_prefix("the ").unwrap_or("one");

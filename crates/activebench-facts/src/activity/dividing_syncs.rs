@@ -15,18 +15,21 @@ use super::slots::Key;
 /// Largest number of syncs at each end that divide a descriptor's life.
 pub(super) const DIVIDING: usize = 256;
 
-/// A sync of a whole file that divides nothing. 24 bytes.
+/// A sync of a whole file that divides nothing. 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BriefSync {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    pub(crate) tgid: u32,
+    pub(crate) tid: u32,
     pub(crate) op: Op,
     pub(crate) succeeded: bool,
 }
 
 impl From<&PlainCall> for BriefSync {
     fn from(call: &PlainCall) -> Self {
-        Self { start_ns: call.start_ns, end_ns: call.end_ns, op: call.op, succeeded: call.returned == 0 }
+        let PlainCall { start_ns, end_ns, tgid, tid, op, .. } = *call;
+        Self { start_ns, end_ns, tgid, tid, op, succeeded: call.returned == 0 }
     }
 }
 

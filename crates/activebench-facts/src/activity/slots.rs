@@ -387,6 +387,7 @@ pub(super) fn first(kind: StepKind, call: &PlainCall) -> Step {
         seeks: 0,
         tids: Box::new([call.tid]),
         head: Box::new([call.into()]),
+        last_sync: None,
         min_offset,
         max_offset,
     }
@@ -423,8 +424,13 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     step.last_end_ns = step.last_end_ns.max(next.last_end_ns);
     let mut head: Vec<CallBrief> = step.head.iter().chain(&next.head).copied().collect();
     head.sort_by_key(|brief| brief.span.start_ns);
-    head.truncate(Step::HEAD);
+    let more = head.split_off(head.len().min(Step::HEAD));
     step.head = head.into_boxed_slice();
+    if step.kind == StepKind::Sync && next.kind == StepKind::Sync {
+        let known = [step.last_sync.take(), next.last_sync.clone()].into_iter().flatten();
+        let added = more.iter().map(|call| Box::new(call.span));
+        step.last_sync = known.chain(added).max_by_key(|span| span.start_ns);
+    }
     next.tids.iter().for_each(|tid| step.add_thread(*tid));
     if step.kind != next.kind {
         step.seeks += next.calls;

@@ -265,13 +265,14 @@ impl View<'_> {
         self.gaps.calls.clone().and_lost(lost)
     }
 
-    /// Passes on the syncs of the phase's files that start and end in a window, each once.
+    /// Passes on the syncs of the phase's files that start and end in a window, each once, without those of tasks that
+    /// work for other phases.
     fn each_sync_inside(&self, window: Window, mut take: impl FnMut(Sync)) {
         let mut files: Vec<FileId> = self.phase.parts.iter().map(|part| part.file).collect();
         files.sort_unstable();
         files.dedup();
         self.syncs.each_between(&files, window.start_ns, window.end_ns, |sync| {
-            if sync.end_ns <= window.end_ns {
+            if sync.end_ns <= window.end_ns && self.syncs.may_be_of(&sync, self.number) {
                 take(sync);
             }
         });

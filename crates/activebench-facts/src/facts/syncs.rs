@@ -21,14 +21,16 @@ pub(super) struct Sync {
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) succeeded: bool,
+    tgid: u32,
+    tid: u32,
     /// The range of the file that it covers; `None` for the whole file.
     range: Option<(u64, u64)>,
 }
 
 impl From<&BriefSync> for Sync {
     fn from(brief: &BriefSync) -> Self {
-        let BriefSync { op, start_ns, end_ns, succeeded } = *brief;
-        Self { op, start_ns, end_ns, succeeded, range: None }
+        let BriefSync { op, start_ns, end_ns, tgid, tid, succeeded } = *brief;
+        Self { op, start_ns, end_ns, succeeded, tgid, tid, range: None }
     }
 }
 
@@ -48,6 +50,8 @@ pub(super) struct SyncLog<'a> {
     global: Vec<(Option<u32>, Sync)>,
     /// `(time, new length)`.
     truncations: HashMap<FileId, Vec<(u64, u64)>>,
+    /// The numbers of the phases that a task has a part in, ascending, by process and thread. Thread 0: all of them.
+    phases_of: HashMap<(u32, u32), Vec<usize>>,
 }
 
 /// A mapping of one of the files.
@@ -97,7 +101,19 @@ impl<'a> SyncLog<'a> {
             brief: index.brief_syncs,
             global: Vec::new(),
             truncations: HashMap::default(),
+            phases_of: HashMap::default(),
         };
+        for (number, phase) in phases.iter().enumerate() {
+            for part in &phase.parts {
+                let threads = if part.tids.is_empty() { &[0] } else { &*part.tids };
+                for tid in threads {
+                    let numbers = log.phases_of.entry((part.tgid, *tid)).or_default();
+                    if numbers.last() != Some(&number) {
+                        numbers.push(number);
+                    }
+                }
+            }
+        }
         index.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
         log.close();
         log
@@ -110,6 +126,8 @@ impl<'a> SyncLog<'a> {
             end_ns: call.end_ns,
             // MS_ASYNC guarantees nothing.
             succeeded: call.returned == 0 && call.op != Op::MsyncAsync,
+            tgid: call.tgid,
+            tid: call.tid,
             range,
         };
         let file = call.file.filter(|file| self.files.contains(file));
@@ -177,6 +195,17 @@ impl<'a> SyncLog<'a> {
         global.sort_unstable_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
         global.dedup_by_key(|sync| (sync.start_ns, sync.end_ns, sync.op));
         global.into_iter().for_each(take);
+    }
+
+    /// Returns `false` for a sync by a task of other phases only: jobs that share a file each sync it. One by a task of
+    /// no phase may be anybody's.
+    pub(super) fn may_be_of(&self, sync: &Sync, phase: usize) -> bool {
+        let of = |tid: u32| self.phases_of.get(&(sync.tgid, tid)).map(Vec::as_slice);
+        let (of_thread, of_process) = (of(sync.tid), of(0));
+        if of_thread.is_none() && of_process.is_none() {
+            return true;
+        }
+        [of_thread, of_process].into_iter().flatten().any(|numbers| numbers.binary_search(&phase).is_ok())
     }
 
     /// Returns the end of the first sync that starts at or after `from_ns`, ends by `until_ns`

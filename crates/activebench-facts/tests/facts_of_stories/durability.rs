@@ -5,7 +5,7 @@ use activebench_model::activity::StepKind;
 use activebench_model::call::{Op, open_bits};
 use activebench_model::event::BlockAction;
 use activebench_model::fact::FactName::*;
-use activebench_model::phase::{Direction, PartEnd};
+use activebench_model::phase::{Direction, PartEnd, Phase};
 
 /// Checks the durability facts of a write phase of four blocks.
 fn check_durability(what: &str, story: &Story, window: (u64, u64), synced: u64, durable_ns: Result<u64, &'static str>) {
@@ -125,6 +125,41 @@ fn many_syncs_are_counted_and_timed_one_by_one_but_divide_their_pass_into_few_st
         assert_eq!(steps.len() as u64, 2 * syncs.min(513), "{what}");
         assert!(steps.is_sorted_by_key(|step| step.start_ns), "{what}");
         assert_eq!(steps.last().map(|step| step.end_ns), Some(last.end_ns), "{what}");
+    }
+}
+
+#[test]
+fn each_job_has_its_own_syncs_of_a_shared_file() {
+    for syncs in [2, 300, 700] {
+        // Two threads with descriptors of their own for one file; the second one syncs half as often.
+        let mut story = opened(0);
+        let (first, second) = (TOOL + 1, TOOL + 2);
+        story.by(TOOL, second).open(4, "f");
+        let start_ns = story.now;
+        for block in 0..syncs {
+            story.by(TOOL, first).write(3, block);
+            story.fsync(3);
+            story.by(TOOL, second).write(4, syncs + block);
+            if block % 2 == 0 {
+                story.fsync(4);
+            }
+        }
+        let window = (start_ns, story.now);
+        let of = |fd: i32, tids: &[u32]| {
+            let mut phase = write_phase(fd, window);
+            phase.parts[0].tids = tids.to_vec();
+            phase
+        };
+        let syncs_of = |phases: Vec<Phase>| -> Vec<f64> {
+            let (phases, _) = story.resolve(phases);
+            phases.iter().map(|phase| phase.facts.complete(SyncsInside).expect("it is complete")).collect()
+        };
+        let (all, half) = (syncs as f64, syncs as f64 / 2.0);
+        assert_eq!(syncs_of(vec![of(3, &[first]), of(4, &[second])]), [all, half], "{syncs} syncs");
+        // Nothing says whose those of another thread are.
+        assert_eq!(syncs_of(vec![of(3, &[first])]), [all + half], "{syncs} syncs");
+        // Jobs of the same threads, as in a pass of reads and writes.
+        assert_eq!(syncs_of(vec![of(3, &[first]), of(4, &[])]), [all, all + half], "{syncs} syncs");
     }
 }
 

@@ -135,6 +135,7 @@ fn from(run: &JudgedRun, origin: &Origin) -> String {
     };
     match (origin.derivation, origin.claims.first().and_then(name)) {
         (Derivation::Equal, Some(name)) => name.to_owned(),
+        (Derivation::Equal, None) => "a line of the tool".to_owned(),
         (derivation, _) => format!("{} of {} figures", derivation.as_str(), origin.claims.len()),
     }
 }

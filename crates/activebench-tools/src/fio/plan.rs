@@ -478,6 +478,12 @@ fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
                 promise(format!("{name}={value}"), Mechanism::SyncInsideClock);
             }
         }
+        for name in ["fsync", "fdatasync"] {
+            let writes = job.number(name, 0).and_then(|writes| u32::try_from(writes).ok()).filter(|writes| *writes > 0);
+            if let (Some(writes), Some(value)) = (writes, job.stated(name)) {
+                promise(format!("{name}={value}"), Mechanism::SyncEachWrites(writes));
+            }
+        }
     }
     if writes {
         content_of(job, &mut promise);

@@ -43,6 +43,7 @@ fn phase(options: &Options, id: &str) -> Phase {
         (options.sync, "-Y", Mechanism::SyncWrites),
         (options.data_sync && !options.sync, "-y", Mechanism::DataSyncWrites),
         (syncs, "-W", Mechanism::SyncInsideClock),
+        (syncs, "-W", Mechanism::SyncEachWrites(1)),
     ];
     let promise = |(_, option, mechanism): (bool, &str, Mechanism)| Promise { option: option.to_owned(), mechanism };
     let is_counted = id == COUNTED;

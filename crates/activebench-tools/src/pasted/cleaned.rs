@@ -22,7 +22,10 @@ pub(super) struct Cleaned {
 
 /// Splits a text into lines. A last line without a line feed is a line.
 pub(super) fn lines(text: &[u8]) -> Cleaned {
-    let decoded = String::from_utf8_lossy(text);
+    let decoded = match utf16(text) {
+        Some(decoded) => decoded.into(),
+        None => String::from_utf8_lossy(text),
+    };
     let decoded = decoded.strip_prefix('\u{feff}').unwrap_or(&decoded);
     let ended = decoded.strip_suffix('\n').unwrap_or(decoded);
     let mut cleaned = Cleaned::default();
@@ -38,6 +41,17 @@ pub(super) fn lines(text: &[u8]) -> Cleaned {
     join_encoded(&mut cleaned);
     leave_out_wrapped_numbers(&mut cleaned);
     cleaned
+}
+
+/// Decodes a text that begins with a byte order mark of UTF-16: what PowerShell writes behind `>`.
+fn utf16(text: &[u8]) -> Option<String> {
+    let (unit, rest): (fn([u8; 2]) -> u16, _) = match text {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return None,
+    };
+    let units = rest.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    Some(char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 /// Removes the sequences that set colours and move the cursor.
@@ -135,6 +149,22 @@ mod tests {
         assert_eq!(texts("\u{1b}[32mbw=1\u{1b}[0m, x\n\nlast"), ["bw=1, x", "", "last"]);
         assert_eq!(lines(b"a\nb").remarks.len(), 1);
         assert!(lines(b"a\nb\n").remarks.is_empty());
+    }
+
+    #[test]
+    fn utf16_is_decoded_by_its_byte_order_mark() {
+        let text = "\u{feff}a\r\n1 ü \u{1f600}\n";
+        let (mut little, mut big) = (Vec::new(), Vec::new());
+        for unit in text.encode_utf16() {
+            little.extend(unit.to_le_bytes());
+            big.extend(unit.to_be_bytes());
+        }
+        for encoded in [little, big] {
+            let read: Vec<String> = lines(&encoded).lines.into_iter().map(|line| line.text).collect();
+            assert_eq!(read, ["a", "1 ü \u{1f600}"]);
+            // A half of the last letter is left out.
+            assert_eq!(lines(&encoded[..encoded.len() - 1]).lines.len(), 2);
+        }
     }
 
     #[test]

@@ -90,9 +90,27 @@ fn mark(line: &str) -> Option<&str> {
     sure.then(|| &line[..length])
 }
 
+/// Returns the length of the time before a line of a log, `2026-11-27T10:00:00.123Z`, if a blank or nothing follows.
+fn time(line: &str) -> Option<usize> {
+    let mut bytes = line.bytes();
+    let is_date = "dddd-dd-ddTdd:dd:dd".bytes().all(|form| match (form, bytes.next()) {
+        (b'd', Some(byte)) => byte.is_ascii_digit(),
+        (b'T', Some(byte)) => matches!(byte, b'T' | b' '),
+        (form, byte) => byte == Some(form),
+    });
+    if !is_date {
+        return None;
+    }
+    let rest = line[19..].trim_start_matches(|sign: char| sign.is_ascii_digit() || ".,:+-Z".contains(sign));
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| line.len() - rest.len())
+}
+
 /// Returns the name of a host, of a file or of a container before a line, with what separates them: `node1:`,
-/// `log.txt:12:`, `fio_1  |`, `[12:00:01]`.
+/// `log.txt:12:`, `fio_1  |`, `[12:00:01]`, `2026-11-27T10:00:00Z`.
 fn host(line: &str) -> Option<&str> {
+    if let Some(end) = time(line) {
+        return Some(&line[..end]);
+    }
     let mut end = match line.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,
         None => {
@@ -115,6 +133,9 @@ fn host(line: &str) -> Option<&str> {
 
 /// Returns a prefix with one sign for each run of digits that counts lines or seconds.
 fn shape(prefix: &str) -> String {
+    if time(prefix).is_some() {
+        return "\u{0}-\u{0}-\u{0}".to_owned();
+    }
     let counted = prefix.starts_with('[') && !prefix.chars().any(char::is_alphabetic);
     let (name, number) = match prefix.split_once(':') {
         Some((name, number)) if !counted && !number.is_empty() => (name, number),
@@ -220,6 +241,8 @@ mod tests {
             ("out.txt:7:a\nout.txt:12:  b", "a\n  b"),
             ("fio_1  | a\nfio_1  |  b", "a\n b"),
             ("[10:00:01] a\n[10:00:12]  b", "a\n b"),
+            ("2026-11-27T10:00:00Z a\n2026-11-27T10:00:09.1234567Z  b\n2026-11-27T10:00:10Z", "a\n b\n"),
+            ("2026-11-27 10:00:00+01:00 a\n2026-11-27 10:00:01+01:00 b", "a\nb"),
             ("    a\n      b\n\n    c", "a\n  b\n\nc"),
             ("    > a\n    > b", "a\nb"),
         ] {

@@ -82,6 +82,68 @@ fn a_number_without_a_unit_is_traced_where_it_has_the_digits_of_one_figure() {
 }
 
 #[test]
+fn a_tools_own_line_with_another_number_is_altered() {
+    let ran = [write("write", 123_456_789.0), read("read", 412_345_678.0)];
+    let altered = Some(Fault::Altered);
+    assert_eq!(only("bandwidth of run 1 was 246913578 bytes/s\n", &ran), (Some((Derivation::Equal, 1)), altered));
+    // Blanks and punctuation do not count.
+    assert_eq!(only("bandwidth  of run 1 was: 146913578 bytes/s\n", &ran), (Some((Derivation::Equal, 1)), altered));
+    // The tool's own line is there: another program wrote the second one.
+    let both = "bandwidth of run 1 was 123456789 bytes/s\nbandwidth of run 1 was 246913578 bytes/s\n";
+    assert_eq!(only(both, &[write("write", 123_456_789.0)]), (None, None));
+    // Rounded, the mean of both, in other words, the numbers of another line.
+    assert_eq!(only("bandwidth of run 1 was 123000000 bytes/s\n", &ran), (None, None));
+    assert_eq!(only("bandwidth of run 1 was 267901234 bytes/s\n", &ran), (Some((Derivation::Mean, 2)), None));
+    assert_eq!(only("bandwidth of disk 1 was 246913578 bytes/s\n", &ran), (None, None));
+    let one = [One { command: "tool", ..write("write", 123_456_789.0) }];
+    assert_eq!(only("bandwidth: 246913578 bytes/s\n", &one), (None, None));
+    assert_eq!(only("bandwidth of run 7 was 246913578 bytes/s\n", &ran[..1]), (None, None));
+}
+
+#[test]
+fn a_row_of_numbers_with_another_number_is_altered() {
+    let row = "  49152   64   236552   221927   365592   164452  ";
+    let claim = |id: usize, number: u32| Claim {
+        id: format!("c{id}"),
+        phase: "write".to_owned(),
+        metric: Metric::Throughput,
+        value: Quantity::bytes_per_sec(f64::from(number) * 1024.0),
+        printed: Printed { text: number.to_string(), unit: "kBytes/sec".to_owned() },
+        resolution: 512.0,
+        subject: Subject::Device,
+        subject_reason: String::new(),
+        claimed_bytes: None,
+        source: SourceLine { stream: "stdout".to_owned(), line: 1, text: row.to_owned() },
+    };
+    let claims = [claim(1, 236_552), claim(2, 221_927), claim(3, 365_592), claim(4, 164_452)];
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let of_tool = ToolOutput { stdout: row.as_bytes().to_vec(), ..ToolOutput::default() };
+    let faulty = |text: &str| -> Vec<(String, String)> {
+        let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let measured = Measured {
+            measurements: std::slice::from_ref(&measurement),
+            outputs: std::slice::from_ref(&of_tool),
+            claims: &claims,
+            phases: &[],
+        };
+        let figures = script_figures(&of_command, measured);
+        let altered = figures.into_iter().filter(|figure| figure.fault == Some(Fault::Altered));
+        altered.map(|figure| (figure.printed.text, figure.origin.expect("it has one").claims.join(" "))).collect()
+    };
+    let pair = |number: &str, claim: &str| vec![(number.to_owned(), claim.to_owned())];
+    assert_eq!(faulty("49152 64 473104 221927 365592 164452\n"), pair("473104", "c1"));
+    assert_eq!(faulty("49152 64 236552 221927 365592 154452\n"), pair("154452", "c4"));
+    // The same row, one in MiB/s, a column in MiB/s, rows of other runs.
+    assert_eq!(faulty("49152 64 236552 221927 365592 164452\n"), []);
+    assert_eq!(faulty("49152 64 231.0 216.7 357.0 160.6\n"), []);
+    assert_eq!(faulty("49152 64 231 221927 365592 164452\n"), []);
+    assert_eq!(faulty("49152 64 473104 421927 765592 364452\n"), []);
+    assert_eq!(faulty("1 2 3 4 5 6\n"), []);
+    // All but the numbers of the line are the tool's.
+    assert_eq!(faulty("  49152   64   473104   421927   365593   764452\n").len(), 3);
+}
+
+#[test]
 fn an_honest_number_is_traced_in_any_unit() {
     let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];
     for text in

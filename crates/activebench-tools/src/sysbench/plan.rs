@@ -73,6 +73,9 @@ fn run(options: &Options, mode: Mode, direction: Direction) -> Phase {
     if !is_read && options.fsync_end && !mapped {
         promise("--file-fsync-end=on", Mechanism::SyncInsideClock);
     }
+    if !is_read && options.fsync_all && !mapped {
+        promise("--file-fsync-all=on", Mechanism::SyncEachWrites(1));
+    }
     Phase {
         pattern: match (is_random, options.threads) {
             (true, _) => Pattern::RandomIndependent,

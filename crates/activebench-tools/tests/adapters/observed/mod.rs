@@ -164,6 +164,9 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
             step.bytes += u64::try_from(call.returned).unwrap_or(0);
             step.add_thread(call.tid);
             step.add_to_head(call);
+            if kind == StepKind::Sync && step.calls > Step::HEAD as u64 {
+                step.last_sync = Some(Box::new(CallBrief::from(call).span));
+            }
             return;
         }
     }
@@ -178,6 +181,7 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
         seeks: u64::from(is_seek),
         tids: Box::new([call.tid]),
         head: Box::new([CallBrief::from(call)]),
+        last_sync: None,
         min_offset: call.offset,
         max_offset: call.offset,
     });
