@@ -66,21 +66,32 @@ pub(super) fn is_of_every_system(word: &[u8]) -> bool {
 /// True if a word of a path can name something. Numbers cannot, nor can the kernel's names of devices, sizes (`64k`,
 /// `10gbe`) and versions: parsers read them.
 pub(super) fn can_name(word: &[u8]) -> bool {
-    let letters = word.iter().filter(|byte| !byte.is_ascii_digit()).count();
-    let begins_with_digit = word.first().is_some_and(u8::is_ascii_digit);
-    word.len() >= LEAST
-        && letters > 0
-        && !is_ordinary(word)
-        && !is_kernel_device(word)
-        && !is_option(word)
-        && (!begins_with_digit || letters >= 4 || word.len() >= 10)
+    word.len() >= LEAST && !is_figure(word) && !is_ordinary(word) && !is_kernel_device(word) && !is_option(word)
 }
+
+/// Most letters behind the digits of a figure.
+const MOST_OF_UNIT: usize = 3;
+
+/// True for a number, also with a unit or a version's letter behind it, and for one with the base 16: nothing else may
+/// follow, as it does in a name that somebody drew (`98s7vh`).
+fn is_figure(word: &[u8]) -> bool {
+    let is_hexadecimal = |rest: &[u8]| rest.iter().all(u8::is_ascii_hexdigit);
+    if word.strip_prefix(b"0x").is_some_and(is_hexadecimal) {
+        return true;
+    }
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && word.len() - digits <= MOST_OF_UNIT && word[digits..].iter().all(u8::is_ascii_alphabetic)
+}
+
+/// Units behind the figures of options.
+const UNITS: &[&str] =
+    &["", "b", "k", "kb", "kib", "m", "mb", "mib", "g", "gb", "gib", "t", "tb", "tib", "s", "ms", "us", "ns", "h", "d"];
 
 /// True for an option with its figure, as iozone accepts them, or the name of a CPU: `s32m`, `r64k`, `i0`, `x86`.
 fn is_option(word: &[u8]) -> bool {
     let figure = word.strip_prefix(word.get(..1).unwrap_or_default()).unwrap_or_default();
     let digits = figure.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && figure.len() - digits <= 3 && figure[digits..].iter().all(u8::is_ascii_lowercase)
+    digits > 0 && UNITS.iter().any(|unit| unit.as_bytes() == &figure[digits..])
 }
 
 /// True for the kernel's names of devices: `sda1`, `nvme0n1p2`, `loop7`, `dm`, `md127`.
@@ -166,6 +177,14 @@ mod tests {
             ("s32m", false),
             ("x86", false),
             ("x86secret", true),
+            // Names that somebody drew.
+            ("y13mvv", true),
+            ("e54mbq", true),
+            ("98s7vh", true),
+            ("r64kib", false),
+            // A file of f3 is known by it.
+            ("h2w", false),
+            ("0x7ffd12a0", false),
             ("10gbe", false),
             ("data", false),
             ("Data", false),
