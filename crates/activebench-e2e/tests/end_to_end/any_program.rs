@@ -6,20 +6,20 @@ use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, obstacle, recheck, verify};
 
-/// Writes 64 MiB and prints the rate. With `plain` the line does not say `disk`. With `synced` an fsync is inside the time.
+/// Writes 256 MiB and prints the rate. With `plain` the line does not say `disk`. With `synced` an fsync is inside the time.
 const PYTHON: &str = r#"
 import os, sys, time
 block = os.urandom(1 << 20)
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
 start = time.perf_counter()
-for _ in range(64):
+for _ in range(256):
     os.write(fd, block)
 if sys.argv[2] == "synced":
     os.fsync(fd)
 seconds = time.perf_counter() - start
 os.close(fd)
 word = "write" if sys.argv[2] == "plain" else "disk write"
-print(f"{word}: {64 * 1.048576 / seconds:.2f} MB/s")
+print(f"{word}: {256 * 1.048576 / seconds:.2f} MB/s")
 "#;
 
 /// Writes 32 MiB with `O_DIRECT` and reads half of the blocks twice, in C.
