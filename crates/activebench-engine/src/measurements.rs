@@ -8,7 +8,7 @@ use activebench_model::command::CommandLine;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::ToolOutput;
 use activebench_probe::{Folders, Printed, Stream};
-use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::execution::{self, Executed, Invocation, Shown};
 use activebench_tools::{adapter_by_name, adapter_for_program};
 
 /// Maximum number of measurements that are judged each on its own.
@@ -68,17 +68,17 @@ pub(crate) fn of_run(
     };
     let all: Vec<(Measurement, ToolOutput)> = kept.into_iter().map(with_output).collect();
     let has_benchmark = all.iter().any(|(measurement, _)| !is_everyday(&measurement.tool));
-    let is_measured = |place: usize| {
-        let (measurement, output) = &all[place];
+    let shown = Shown::new(shown, all.iter().map(|(_, output)| output));
+    let is_measured = |(measurement, output): &(Measurement, ToolOutput)| {
         let Some(adapter) = adapter_by_name(&measurement.tool) else { return true };
         if has_benchmark {
-            let others = all.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, (_, output))| output);
-            return execution::is_quoted(adapter, &measurement.command, output, shown, others);
+            return execution::is_quoted(adapter, &measurement.command, output, &shown);
         }
         // Where a part of what it printed is not known, its figure may be in that part.
-        measurement.missing_output_bytes > 0 || execution::is_shown(adapter, &measurement.command, output, shown)
+        measurement.missing_output_bytes > 0 || execution::is_shown(adapter, &measurement.command, output, &shown)
     };
-    let kept: Vec<bool> = (0..all.len()).map(is_measured).collect();
+    let kept: Vec<bool> = all.iter().map(is_measured).collect();
+    drop(shown);
     let mut measured: Vec<(Measurement, ToolOutput)> =
         all.into_iter().zip(kept).filter_map(|(one, is_kept)| is_kept.then_some(one)).collect();
     measured.iter_mut().zip(1..).for_each(|((measurement, _), number)| measurement.number = number);

@@ -3,16 +3,18 @@
 //! [`executed`] determines the executed tools once, when a run is recorded. Its answer is stored in the manifest,
 //! from which everything else reads it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::activity::Exec;
-use activebench_model::claim::Claim;
+use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
 
 use crate::adapter::Adapter;
+use crate::printed_numbers::PrintedNumber;
 use crate::registry::{ADAPTERS, adapter_for_output, adapter_for_program};
-use crate::script_figures::{restates, shows_alone};
+use crate::script_figures::{NumbersAlone, rates_of, restates};
 
 /// A tool with its own command line: without wrappers.
 pub type Invocation = (&'static dyn Adapter, CommandLine);
@@ -36,7 +38,10 @@ pub fn executed(
 ) -> Executed {
     let all = invocations(command, execs, links);
     let mut measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
-    without_helpers(&mut measuring, |index| all[*index].0);
+    // Beside a benchmark, everyday programs helped it.
+    if measuring.iter().any(|index| !all[*index].0.is_everyday()) {
+        measuring.retain(|index| !all[*index].0.is_everyday());
+    }
     // A script of the tool's name that executes the tool once measures once.
     if let (Some(own), [outer, inner]) = (adapter_for_program(command.program()), measuring.as_slice())
         && [outer, inner].iter().all(|index| all[**index].0.name() == own.name())
@@ -71,39 +76,79 @@ pub fn measuring<'a>(
     executions_of_tools(command, execs, links).filter(|(_, (adapter, own))| measures(*adapter, own)).collect()
 }
 
-/// Leaves out executions of everyday programs if a benchmark is among the executions: they helped it.
-fn without_helpers<T>(executions: &mut Vec<T>, adapter: impl Fn(&T) -> &'static dyn Adapter) {
-    if executions.iter().any(|execution| !adapter(execution).is_everyday()) {
-        executions.retain(|execution| !adapter(execution).is_everyday());
-    }
-}
-
 /// Fewest bytes with which an execution of an everyday program measures something: scripts write sectors, keys and
 /// markers with less.
 const LEAST_BYTES: u64 = 64 << 10;
 
+/// What a command showed, and which executions printed each line of it. Read once for all executions.
+pub struct Shown<'a> {
+    streams: [&'a [u8]; 2],
+    /// The lines of each stream.
+    lines: [HashSet<&'a [u8]>; 2],
+    /// In how many outputs of executions a line stands.
+    printed_by: HashMap<&'a [u8], usize>,
+    alone: LazyCell<NumbersAlone, Box<dyn FnOnce() -> NumbersAlone + 'a>>,
+    rates: LazyCell<Vec<PrintedNumber>, Box<dyn FnOnce() -> Vec<PrintedNumber> + 'a>>,
+}
+
+impl<'a> Shown<'a> {
+    /// `outputs` are what each of the executions printed.
+    pub fn new(shown: &'a ToolOutput, outputs: impl IntoIterator<Item = &'a ToolOutput>) -> Self {
+        let mut printed_by: HashMap<&[u8], usize> = HashMap::new();
+        for output in outputs {
+            let lines: HashSet<&[u8]> = lines_of(output).collect();
+            lines.into_iter().for_each(|line| *printed_by.entry(line).or_default() += 1);
+        }
+        let streams = [&shown.stdout, &shown.stderr].map(Vec::as_slice);
+        Self {
+            streams,
+            lines: streams.map(|stream| stream.split(is_feed).collect()),
+            printed_by,
+            alone: LazyCell::new(Box::new(|| NumbersAlone::of(shown))),
+            rates: LazyCell::new(Box::new(|| rates_of(shown))),
+        }
+    }
+
+    /// Returns true if one of these figures is shown in a line for which `counts` is true.
+    fn has(&self, figures: &[Claim], counts: impl Fn(&[u8]) -> bool) -> bool {
+        let texts: Vec<String> = figures
+            .iter()
+            .map(|claim| &claim.printed)
+            .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)))
+            .collect();
+        let has_text = |line: &&[u8]| {
+            let text = String::from_utf8_lossy(line);
+            texts.iter().any(|number| contains_number(&text, number))
+        };
+        let counts_as_shown = |source: &SourceLine| counts(source.text.as_bytes());
+        self.streams
+            .iter()
+            .flat_map(|stream| stream.split(is_feed))
+            .filter(|line| counts(line))
+            .any(|line| has_text(&line))
+            || self.alone.show(figures, counts_as_shown)
+            || restates(&self.rates, figures, counts_as_shown)
+    }
+}
+
+fn lines_of(output: &ToolOutput) -> impl Iterator<Item = &[u8]> {
+    [&output.stdout, &output.stderr].into_iter().flat_map(|stream| stream.split(is_feed))
+}
+
+fn is_feed(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
 /// Returns true if somebody may read an execution as a measurement: always for a benchmark; for an everyday program where
-/// it moved [`LEAST_BYTES`] and the command shows one of its figures. `printed` is what the execution printed, `shown`
-/// what the whole command did.
-pub fn is_shown(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput, shown: &ToolOutput) -> bool {
-    !adapter.is_everyday() || shows(&figures(adapter, command, printed), shown)
+/// it moved [`LEAST_BYTES`] and the command shows one of its figures. `printed` is what the execution printed.
+pub fn is_shown(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput, shown: &Shown<'_>) -> bool {
+    !adapter.is_everyday() || shown.has(&figures(adapter, command, printed), |_| true)
 }
 
 /// Returns the figures of an everyday program that moved [`LEAST_BYTES`].
 fn figures(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput) -> Vec<Claim> {
     let large = |claim: &Claim| claim.claimed_bytes.is_some_and(|bytes| bytes >= LEAST_BYTES);
     adapter.parse(command, printed, None).claims.into_iter().filter(large).collect()
-}
-
-fn shows(figures: &[Claim], shown: &ToolOutput) -> bool {
-    let streams = [&shown.stdout, &shown.stderr].map(|stream| String::from_utf8_lossy(stream));
-    let mut texts = figures
-        .iter()
-        .map(|claim| &claim.printed)
-        .flat_map(|printed| [" ", ""].map(|between| format!("{}{between}{}", printed.text, printed.unit)));
-    texts.any(|text| streams.iter().any(|stream| contains_number(stream, &text)))
-        || shows_alone(shown, figures)
-        || restates(shown, figures)
 }
 
 /// Returns true if a text contains a number with its unit, and not as the end of a longer number.
@@ -113,40 +158,23 @@ fn contains_number(text: &str, number: &str) -> bool {
 }
 
 /// Returns true if the command shows the rate of an everyday program, but not its whole report: somebody chose it.
-/// Beside a benchmark this tells a measurement from a helper, whose report a script lets through as it comes.
-/// `printed` and `shown` are those of [`is_shown`], `others` what the other measurements printed: numbers in their lines
-/// are theirs.
-pub fn is_quoted<'a>(
-    adapter: &dyn Adapter,
-    command: &CommandLine,
-    printed: &ToolOutput,
-    shown: &ToolOutput,
-    others: impl IntoIterator<Item = &'a ToolOutput>,
-) -> bool {
+/// Beside a benchmark this tells a measurement from a helper, whose report a script lets through as it comes. Numbers in
+/// lines that other executions printed are theirs. `printed` is that of [`is_shown`].
+pub fn is_quoted(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOutput, shown: &Shown<'_>) -> bool {
     if !adapter.is_everyday() {
         return true;
     }
-    let lines_of = |output: &'a ToolOutput| [&output.stdout, &output.stderr].map(|stream| stream.split(is_feed));
-    let of_others: HashSet<&[u8]> = others.into_iter().flat_map(lines_of).flatten().collect();
-    let own =
-        |stream: &[u8]| stream.split(is_feed).filter(|line| !of_others.contains(line)).collect::<Vec<_>>().join(&b'\n');
     // Lines such as `1+0 records in` are those of any copy: the whole report stands in one stream.
-    let has_report = |stream: &[u8]| {
-        let lines: HashSet<&[u8]> = stream.split(is_feed).collect();
-        let mut report = [&printed.stdout, &printed.stderr].into_iter().flat_map(|text| text.split(is_feed));
-        report.all(|line| lines.contains(line) || line.is_empty())
-    };
-    if has_report(&shown.stdout) || has_report(&shown.stderr) {
+    let has_report = |lines: &HashSet<&[u8]>| lines_of(printed).all(|line| line.is_empty() || lines.contains(line));
+    if shown.lines.iter().any(has_report) {
         return false;
     }
-    let shown = ToolOutput { stdout: own(&shown.stdout), stderr: own(&shown.stderr), files: Vec::new() };
+    let own: HashSet<&[u8]> = lines_of(printed).collect();
+    let is_of_others =
+        |line: &[u8]| shown.printed_by.get(line).is_some_and(|outputs| *outputs > usize::from(own.contains(line)));
     let mut rates = figures(adapter, command, printed);
     rates.retain(|claim| !claim.metric.is_count());
-    shows(&rates, &shown)
-}
-
-fn is_feed(byte: &u8) -> bool {
-    *byte == b'\n'
+    shown.has(&rates, |line| !is_of_others(line))
 }
 
 fn executions_of_tools<'a>(
@@ -314,10 +342,11 @@ mod tests {
                 .into_bytes()
         };
         let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], cwd: "/".to_owned() };
-        let check = |bytes: u64, shown: &str, expected: bool| {
+        let check = |bytes: u64, text: &str, expected: bool| {
             let printed = ToolOutput { stderr: report(bytes), ..ToolOutput::default() };
-            let shown = ToolOutput { stdout: shown.into(), ..ToolOutput::default() };
-            assert_eq!(is_shown(&crate::dd::Dd, &command, &printed, &shown), expected, "{bytes} {shown:?}");
+            let shown = ToolOutput { stdout: text.into(), ..ToolOutput::default() };
+            let shown = Shown::new(&shown, [&printed]);
+            assert_eq!(is_shown(&crate::dd::Dd, &command, &printed, &shown), expected, "{bytes} {text:?}");
         };
         check(4_750_000, "speed: 9.5 MB/s", true);
         check(4_750_000, "done", false);
@@ -330,7 +359,8 @@ mod tests {
         check(4_750_000, "speed: 9.070 MiB/s", false);
         // It ends another number.
         check(4_750_000, "speed: 19.5 MB/s", false);
-        assert!(is_shown(&Iozone, &command, &ToolOutput::default(), &ToolOutput::default()));
+        let nothing = ToolOutput::default();
+        assert!(is_shown(&Iozone, &command, &nothing, &Shown::new(&nothing, [])));
     }
 
     #[test]
@@ -350,7 +380,8 @@ mod tests {
         ] {
             let stderr = b"4+0 records in\n4+0 records out\n".to_vec();
             let shown = ToolOutput { stdout: text.clone().into_bytes(), stderr, ..ToolOutput::default() };
-            assert_eq!(is_quoted(&crate::dd::Dd, &command, &printed, &shown, [&benchmark]), expected, "{text}");
+            let shown = Shown::new(&shown, [&benchmark, &printed]);
+            assert_eq!(is_quoted(&crate::dd::Dd, &command, &printed, &shown), expected, "{text}");
         }
     }
 
@@ -361,7 +392,7 @@ mod tests {
         let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], cwd: "/".to_owned() };
         let is_shown = |text: &str| {
             let shown = ToolOutput { stdout: text.into(), ..ToolOutput::default() };
-            is_shown(&crate::dd::Dd, &command, &printed, &shown)
+            is_shown(&crate::dd::Dd, &command, &printed, &Shown::new(&shown, [&printed]))
         };
         assert!(is_shown("952\n") && is_shown("run 1: 952"));
         assert!(!is_shown("953\n") && !is_shown("9520\n"));

@@ -23,7 +23,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
 use crate::registry::ADAPTERS;
-pub(crate) use alone::{restates, shows as shows_alone};
+pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
 

@@ -55,23 +55,37 @@ pub(super) fn origin<'a>(alone: &Alone, numbers: usize, claims: &'a [Claim]) -> 
     (chance < MOST_CHANCE).then_some(claim)
 }
 
-/// Returns true if an output has a number without a unit that is one of these figures, and not by chance.
-pub(crate) fn shows(output: &ToolOutput, claims: &[Claim]) -> bool {
-    let alone = numbers_alone(output);
-    alone.iter().any(|number| origin(number, alone.len(), claims).is_some())
+/// The numbers of an output that are words of their own.
+pub(crate) struct NumbersAlone(Vec<Alone>);
+
+impl NumbersAlone {
+    pub(crate) fn of(output: &ToolOutput) -> Self {
+        Self(numbers_alone(output))
+    }
+
+    /// Returns true if a number without a unit is one of these figures, and not by chance.
+    pub(crate) fn show(&self, claims: &[Claim], counts: impl Fn(&SourceLine) -> bool) -> bool {
+        let mut counted = self.0.iter().filter(|number| counts(&number.source));
+        counted.any(|number| origin(number, self.0.len(), claims).is_some())
+    }
 }
-/// Returns true if an output has a rate that is one of these figures in another unit, and not by chance:
-/// `775.34 MiB/s` for 813 MB/s.
-pub(crate) fn restates(output: &ToolOutput, claims: &[Claim]) -> bool {
-    let numbers = printed_numbers(output).numbers;
-    let rates: Vec<&PrintedNumber> = numbers.iter().filter(|number| number.unit == Unit::BytesPerSec).collect();
+
+/// Returns the rates in bytes of an output.
+pub(crate) fn rates_of(output: &ToolOutput) -> Vec<PrintedNumber> {
+    let mut numbers = printed_numbers(output).numbers;
+    numbers.retain(|number| number.unit == Unit::BytesPerSec);
+    numbers
+}
+
+/// Returns true if a rate is one of these figures in another unit, and not by chance: `775.34 MiB/s` for 813 MB/s.
+pub(crate) fn restates(rates: &[PrintedNumber], claims: &[Claim], counts: impl Fn(&SourceLine) -> bool) -> bool {
     let mut figures = claims.iter().filter(|claim| claim.value.unit == Unit::BytesPerSec);
     figures.any(|claim| {
         let printed = number_of(&claim.printed.text).zip(unit_at(&claim.printed.unit));
         let printed = printed.map_or_else(Vec::new, |((value, step), unit)| Reading::all(value, step, &unit.factors));
         let values: Vec<f64> = printed.iter().map(|reading| reading.value).chain([claim.value.value]).collect();
-        let mut readings = rates.iter().flat_map(|number| &number.readings);
-        readings.any(|reading| {
+        let counted = rates.iter().filter(|number| counts(&number.source));
+        counted.flat_map(|number| &number.readings).any(|reading| {
             // A script may cut off instead of rounding.
             let most = 2.0 * reading.resolution;
             let tries = (rates.len() * values.len() * claims.len()) as f64;
