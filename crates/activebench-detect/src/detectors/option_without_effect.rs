@@ -174,7 +174,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
             "check why the file was opened without O_SYNC in this pass",
         ),
         Mechanism::SyncInsideClock if writes => {
-            let inside = run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0);
+            let inside = syncs_inside(run, phase)?;
             let found = phase.parts.iter().any(|part| part.sync_inside.is_some());
             Ok((inside == 0.0 && !found).then(|| Broken {
                 rests: storage,
@@ -251,12 +251,17 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
     }
 }
 
+/// Returns the number of syncs inside the clock. A pass without mapped files has no `msync`, and no fact of it.
+fn syncs_inside(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
+    Ok(run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0))
+}
+
 /// Returns the discrepancy between the syncs that an option asks for and those inside the clock. Without any,
 /// [`Mechanism::SyncInsideClock`] says so.
 fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result<Option<Broken>, Halt> {
     let run = &case.run;
     let share = &case.thresholds().ab112_promised_syncs_ratio;
-    let inside = run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0);
+    let inside = syncs_inside(run, phase)?;
     let written = run.fact(phase, FactName::WriteCalls)?;
     // Each task begins to count anew, and its clock can stop before its last sync.
     let asked = written / f64::from(each) - f64::from(phase.requested_tasks.max(1));

@@ -19,7 +19,7 @@ const ROUNDING_RATIO: f64 = 0.01;
 /// Fewest letters by which a line is known again.
 const LEAST_LETTERS: usize = 5;
 
-/// Fewest equal numbers by which a line without so many letters is known again.
+/// Fewest equal numbers that identify a line with fewer letters than [`LEAST_LETTERS`].
 const LEAST_EQUAL: usize = 3;
 
 /// Most lines of the script, and of the tools with the same words, that are compared.
