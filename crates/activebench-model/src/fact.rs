@@ -469,7 +469,8 @@ fact_names! {
     NameFifth4Rate = "name_rate_fifth_4_ops_per_sec", OpsPerSec;
     /// As above, in the last.
     NameFifth5Rate = "name_rate_fifth_5_ops_per_sec", OpsPerSec;
-    /// Standard error of the difference between the first of these fifths and the last. Missing as these.
+    /// Standard error of the difference between the first of these fifths and the last, from the times per
+    /// name in ten slices of each about a line: a trend inside a fifth is no error. Missing as these.
     NameFifthsError = "name_rate_fifths_error_ops_per_sec", OpsPerSec;
     /// Mean time of the successful syncs of the phase's files inside the window. The facts named `sync_latency` are
     /// absent without such syncs. The quantiles are at most 0.1 % too high. Source: calls.

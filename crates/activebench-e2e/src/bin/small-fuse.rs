@@ -1,5 +1,6 @@
 //! A small file system in user space for the tests. Files and folders are in memory. A folder is a list: whatever asks for
-//! one name looks at all of them, several times, so that it becomes slower with each file, as some do.
+//! one name looks at all of them, so that it becomes slower with each file, as some do. A look takes a fixed time, so that
+//! it becomes slower on any machine, whatever a request costs there.
 //!
 //! `small-fuse MOUNT-POINT [--writeback-cache] [--passthrough]`. It prints a line when it is mounted and ends when it is
 //! unmounted. What it says to the kernel is in include/uapi/linux/fuse.h.
@@ -10,6 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -17,8 +19,8 @@ use rustix::io::{FdFlags, fcntl_setfd};
 const REQUEST: usize = 40;
 const ANSWER: usize = 16;
 const MOST_WRITTEN: usize = 128 << 10;
-/// How often a folder's names are looked at for one.
-const LOOKS: usize = 8;
+/// Time of a look at one of a folder's names.
+const LOOK: Duration = Duration::from_nanos(400);
 const ROOT: u64 = 1;
 const FOLDER: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
@@ -86,10 +88,15 @@ impl Body {
 
 impl FileSystem {
     fn find(&self, folder: u64, name: &[u8]) -> Option<(usize, u64)> {
+        let begin = Instant::now();
         let names = &self.nodes.get(&folder)?.names;
         // From the end: all names are looked at for one that is not there, or is the first.
-        let look = || names.iter().enumerate().rfind(|(_, (known, _))| known == name);
-        let found = (0..LOOKS).fold(None, |_, _| std::hint::black_box(look()));
+        let found = names.iter().enumerate().rfind(|(_, (known, _))| known == name);
+        let looks = names.len() - found.map_or(0, |(place, _)| place);
+        let takes = LOOK * u32::try_from(looks).unwrap_or(u32::MAX);
+        while begin.elapsed() < takes {
+            std::hint::spin_loop();
+        }
         found.map(|(place, (_, id))| (place, *id))
     }
 

@@ -24,10 +24,21 @@ pub(super) struct Fifths {
     bytes: [f64; SLICES],
 }
 
+/// What counts as noise in the slices of a fifth.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    /// All that is not the fifth's mean rate: a pause at its end is no trend.
+    OfRates,
+    /// What is not on a line through the slices' times per operation. In a folder that grows a name takes longer with
+    /// each file, inside a fifth too, and most of all in the first.
+    OfTimes,
+}
+
 /// Names of the five rates, and of the error of the difference between the first and the last.
 pub(super) struct FifthNames {
     rates: [FactName; 5],
     error: FactName,
+    noise: Noise,
 }
 
 impl FifthNames {
@@ -40,6 +51,7 @@ impl FifthNames {
             FactName::Fifth5Rate,
         ],
         error: FactName::FifthsError,
+        noise: Noise::OfRates,
     };
     pub(super) const NAMES: Self = Self {
         rates: [
@@ -50,6 +62,7 @@ impl FifthNames {
             FactName::NameFifth5Rate,
         ],
         error: FactName::NameFifthsError,
+        noise: Noise::OfTimes,
     };
     pub(super) const DEVICE: Self = Self {
         rates: [
@@ -60,6 +73,7 @@ impl FifthNames {
             FactName::DeviceFifth5Rate,
         ],
         error: FactName::DeviceFifthsError,
+        noise: Noise::OfRates,
     };
 
     /// Sets all these facts to missing, with the reason.
@@ -131,11 +145,30 @@ impl Fifths {
         self.rates(fifth).sum::<f64>() / IN_A_FIFTH as f64
     }
 
-    /// Returns the squared standard error of a fifth's mean, from the spread of its slices.
-    fn squared_error(&self, fifth: usize) -> f64 {
-        let mean = self.mean(fifth);
-        let squares: f64 = self.rates(fifth).map(|rate| (rate - mean).powi(2)).sum();
-        squares / (IN_A_FIFTH - 1) as f64 / IN_A_FIFTH as f64
+    /// Returns the standard error of a fifth's mean rate, from the spread of its slices.
+    fn error(&self, fifth: usize, noise: Noise) -> f64 {
+        let rates: Vec<f64> = self.rates(fifth).collect();
+        let of_mean = |values: &[f64], about_line: bool| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            let from_middle = |slice: usize| slice as f64 - (IN_A_FIFTH - 1) as f64 / 2.0;
+            let product: f64 =
+                values.iter().enumerate().map(|(slice, value)| from_middle(slice) * (value - mean)).sum();
+            let places: f64 = (0..IN_A_FIFTH).map(|slice| from_middle(slice).powi(2)).sum();
+            let (squares, free) = match about_line {
+                true => ((squares - product * product / places).max(0.0), IN_A_FIFTH - 2),
+                false => (squares, IN_A_FIFTH - 1),
+            };
+            (squares / free as f64 / IN_A_FIFTH as f64).sqrt()
+        };
+        match noise {
+            // A slice without an operation has no time per operation.
+            Noise::OfTimes if rates.iter().all(|rate| *rate > 0.0) => {
+                let times: Vec<f64> = rates.iter().map(|rate| 1.0 / rate).collect();
+                self.mean(fifth).powi(2) * of_mean(&times, true)
+            }
+            Noise::OfTimes | Noise::OfRates => of_mean(&rates, false),
+        }
     }
 
     pub(super) fn add_facts(&self, names: &FifthNames, gap: &Gap, scope: Scope, source: &str, facts: &mut Facts) {
@@ -145,7 +178,7 @@ impl Fifths {
         for (fifth, name) in names.rates.into_iter().enumerate() {
             add(name, self.mean(fifth));
         }
-        add(names.error, (self.squared_error(0) + self.squared_error(4)).sqrt());
+        add(names.error, self.error(0, names.noise).hypot(self.error(4, names.noise)));
     }
 }
 
@@ -183,11 +216,28 @@ mod tests {
     fn what_varies_inside_a_fifth_is_its_error() {
         let mut steady = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
         steady.add(0, 5_000, 5_000);
-        assert!(steady.squared_error(0) < 1e-6);
+        assert!(steady.error(0, Noise::OfRates) < 1e-3);
         // One of ten slices has all bytes: mean 1, variance 10.
         let mut lumpy = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
         lumpy.add(10, 90, 1_000);
-        let per_ns = lumpy.squared_error(0).sqrt() / 1e9;
-        assert!((per_ns - 1.0).abs() < 1e-9, "{per_ns}");
+        for noise in [Noise::OfRates, Noise::OfTimes] {
+            let per_ns = lumpy.error(0, noise) / 1e9;
+            assert!((per_ns - 1.0).abs() < 1e-9, "{per_ns}");
+        }
+    }
+
+    #[test]
+    fn names_that_take_longer_with_each_file_are_no_noise() {
+        // A slice of 100 ns in which a name takes from 1 to 10 ns.
+        let mut falling = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
+        (0..10).for_each(|slice| falling.add(slice * 100, slice * 100 + 100, 100 / (slice + 1)));
+        assert!(falling.error(0, Noise::OfRates) > 0.25 * falling.mean(0));
+        assert!(falling.error(0, Noise::OfTimes) < 0.02 * falling.mean(0), "{:?}", falling.error(0, Noise::OfTimes));
+        // A slower slice is noise for both.
+        let mut paused = Fifths::new(Window { start_ns: 0, end_ns: 5_000 });
+        (0..10).for_each(|slice| paused.add(slice * 100, slice * 100 + 100, if slice == 4 { 500 } else { 1_000 }));
+        for noise in [Noise::OfRates, Noise::OfTimes] {
+            assert!((0.04..0.11).contains(&(paused.error(0, noise) / paused.mean(0))), "{noise:?}");
+        }
     }
 }
