@@ -6,20 +6,20 @@ use std::process::Command;
 
 use activebench_e2e::{Verified, Volume, needs, obstacle, recheck, verify};
 
-/// Writes 256 MiB and prints the rate. With `plain` the line does not say `disk`. With `synced` an fsync is inside the time.
+/// Writes 512 MiB and prints the rate. With `plain` the line does not say `disk`. With `synced` an fsync is inside the time.
 const PYTHON: &str = r#"
 import os, sys, time
 block = os.urandom(1 << 20)
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
 start = time.perf_counter()
-for _ in range(256):
+for _ in range(512):
     os.write(fd, block)
 if sys.argv[2] == "synced":
     os.fsync(fd)
 seconds = time.perf_counter() - start
 os.close(fd)
 word = "write" if sys.argv[2] == "plain" else "disk write"
-print(f"{word}: {256 * 1.048576 / seconds:.2f} MB/s")
+print(f"{word}: {512 / seconds:.2f} MiB/s")
 "#;
 
 /// Writes 32 MiB with `O_DIRECT` and reads half of the blocks twice, in C.
@@ -71,7 +71,7 @@ fn claims(run: &Verified) -> Vec<String> {
 #[test]
 fn a_program_that_syncs_inside_its_time_is_confirmed_and_one_that_does_not_is_misleading() {
     needs!("python3", "mkfs.ext4", "losetup");
-    let volume = Volume::on_loop("ext4", 512, "noatime");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
     let honest = python(&volume, "synced", &[]);
     assert_eq!(claims(&honest), ["throughput write: confirmed"], "{}", honest.story());
     honest.assert_honest();
@@ -99,14 +99,14 @@ fn a_program_that_syncs_inside_its_time_is_confirmed_and_one_that_does_not_is_mi
 #[test]
 fn a_statement_of_the_user_is_kept_for_a_recheck_and_a_bad_one_is_refused() {
     needs!("python3", "mkfs.ext4", "losetup");
-    let volume = Volume::on_loop("ext4", 512, "noatime");
-    let run = python(&volume, "synced", &["--claim", r"write=disk write: ([\d.]+) MB/s"]);
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    let run = python(&volume, "synced", &["--claim", r"write=disk write: ([\d.]+) MiB/s"]);
     assert_eq!(claims(&run), ["throughput write: confirmed"], "{}", run.story());
     let why = run.report["claims"][0]["subject_reason"].as_str().expect("a reason");
     assert!(why.contains("`--claim` names it"), "{why}");
     let again = recheck(&run.run, &[]);
     assert_eq!(claims(&again), claims(&run));
-    let other = python(&volume, "synced", &["--claim", r"read=disk write: ([\d.]+) MB/s"]);
+    let other = python(&volume, "synced", &["--claim", r"read=disk write: ([\d.]+) MiB/s"]);
     assert_eq!((other.verdict(), other.exit_code()), ("inconclusive", Some(3)), "{}", other.story());
     assert_eq!(other.report["unmatched"]["numbers"][0]["is_stated"], true);
     for bad in ["write=(", r"speed=(\d+) MB/s", r"write=(\d+) apples"] {
