@@ -16,6 +16,10 @@
 //! of it is multiplied by the number of numbers that can agree by chance ([`attainable`]). Series of numbers under the
 //! same words ([`series`]) and numbers beside a claim ([`beside`]) have parts of the chance for themselves.
 //!
+//! What a program prints is mostly about most of its I/O. So a number is compared with the main passes first ([`LEAST_OF_MAIN`]),
+//! and with all of them then. The larger part of the chance is for the former (a weighted Bonferroni method: Genovese,
+//! Roeder, Wasserman, *False discovery control with p-value weighting*, Biometrika 93, 2006).
+//!
 //! # The time of printing
 //! A number is not about what happened after it was printed: a window that ended later is not compared with it. Where
 //! several passes agree, one that began after the number before was printed goes before those that a number claimed
@@ -56,6 +60,15 @@ pub const DECADES: f64 = 6.0;
 
 /// Largest distance beside the printed resolution, as a share of the figure.
 const TOLERANCE: f64 = 0.02;
+
+/// Share of the bytes or of the calls of the largest pass from which on a pass is a main one.
+const LEAST_OF_MAIN: f64 = 0.1;
+
+/// Part of the chance of a number with which it is compared with the main passes; the rest is for all passes.
+const SHARE_OF_MAIN: f64 = 0.6;
+
+/// Distance, as a share, up to which the amount of a statement may be that of a pass.
+const NEAR_AMOUNT: f64 = 0.01;
 
 /// Distance, as a share, up to which the meaning of a unit is clear, if the other one is at least [`UNCLEAR_BASE`] away.
 const CLEAR_BASE: f64 = 0.005;
@@ -214,23 +227,46 @@ struct View {
     least: Vec<Option<f64>>,
 }
 
+/// A view in which a number is looked for.
+struct Look<'a> {
+    view: &'a View,
+    /// The inverse of its part of the chance of a number.
+    factor: f64,
+    /// All passes, where the view has the main ones alone.
+    wider: Option<&'a View>,
+}
+
 impl View {
-    /// Compares each number with what happened after a time.
-    fn new(candidates: &[Candidate], passes: &[ObservedPass], since: impl Fn(&Candidate) -> Option<u64>) -> Self {
-        let targets: Vec<Vec<Target>> = candidates.iter().map(|one| targets(one, passes, since(one))).collect();
+    /// Compares each number with what happened after a time: with all passes, and with the main ones.
+    fn both(candidates: &[Candidate], passes: &[ObservedPass], since: impl Fn(&Candidate) -> Option<u64>) -> [Self; 2] {
+        let all: Vec<Vec<Target>> = candidates.iter().map(|one| targets(one, passes, since(one))).collect();
+        let is_main = main_passes(passes);
+        let of_main = |targets: &Vec<Target>| targets.iter().filter(|one| is_main[one.pass]).copied().collect();
+        let main: Vec<Vec<Target>> = all.iter().map(of_main).collect();
+        [Self::of(candidates, &all), Self::of(candidates, &main)]
+    }
+
+    fn of(candidates: &[Candidate], targets: &[Vec<Target>]) -> Self {
         let fits: Vec<Vec<Fit>> =
-            candidates.iter().zip(&targets).map(|(one, targets)| fits(&one.number, targets)).collect();
+            candidates.iter().zip(targets).map(|(one, targets)| fits(&one.number, targets)).collect();
         let values = |targets: &Vec<Target>| targets.iter().map(|target| target.value).collect::<Vec<f64>>();
-        let alone = candidates.iter().zip(&targets).zip(&fits).map(|((one, targets), fits)| {
+        let alone = candidates.iter().zip(targets).zip(&fits).map(|((one, targets), fits)| {
             let distance = fits.iter().map(|fit| fit.distance).fold(f64::MAX, f64::min);
             chance::of_number(&one.number, &values(targets), distance)
         });
         let least = candidates
             .iter()
-            .zip(&targets)
+            .zip(targets)
             .map(|(one, targets)| (!targets.is_empty()).then(|| chance::of_number(&one.number, &values(targets), 0.0)));
         Self { targets: targets.iter().map(Vec::len).collect(), alone: alone.collect(), least: least.collect(), fits }
     }
+}
+
+/// Returns which passes are main ones: those with a tenth of the bytes or of the calls of the largest pass.
+fn main_passes(passes: &[ObservedPass]) -> Vec<bool> {
+    let most = |of: fn(&ObservedPass) -> u64| passes.iter().map(of).max().unwrap_or(0) as f64 * LEAST_OF_MAIN;
+    let (bytes, calls) = (most(|pass| pass.bytes), most(|pass| pass.calls));
+    passes.iter().map(|pass| pass.bytes as f64 >= bytes.max(1.0) || pass.calls as f64 >= calls).collect()
 }
 
 /// Leaves out readings of units as powers of another base than the one of the output. Returns true if that one is known.
@@ -299,10 +335,12 @@ struct Agreeing {
 struct Matching<'a> {
     candidates: &'a [Candidate],
     passes: &'a [ObservedPass],
-    /// What happened between the number printed before and a number.
+    /// What happened between the number printed before and a number, and of it the main passes.
     new: View,
-    /// All that happened before a number was printed.
+    new_main: View,
+    /// All that happened before a number was printed, and of it the main passes.
     all: View,
+    all_main: View,
     /// When the number before the last I/O was printed, by candidate.
     since: Vec<Option<u64>>,
     /// The passes that a candidate can be about by its place in a row; `None` for all.
@@ -332,14 +370,29 @@ impl<'a> Matching<'a> {
         // What is printed without I/O between it is printed together.
         let before = |one: &Candidate| last(&times, last(&ends, one.printed_ns?)?);
         // Without an earlier number nothing is new.
-        let new = View::new(candidates, passes, |one| Some(before(one).unwrap_or(u64::MAX)));
-        let all = View::new(candidates, passes, |_| None);
+        let [new, new_main] = View::both(candidates, passes, |one| Some(before(one).unwrap_or(u64::MAX)));
+        let [all, all_main] = View::both(candidates, passes, |_| None);
         let outcomes = candidates.iter().map(|_| Outcome::Open(String::new())).collect();
         let since: Vec<Option<u64>> = candidates.iter().map(before).collect();
         let in_row = row_order::of_rows(candidates, passes, &since);
         let blocks = blocks(candidates);
         let (series, attainable, tests) = (series::of_words(candidates), Vec::new(), [1.0; 2]);
-        Self { candidates, passes, new, all, since, in_row, is_base_known, outcomes, series, attainable, tests, blocks }
+        Self {
+            candidates,
+            passes,
+            new,
+            new_main,
+            all,
+            all_main,
+            since,
+            in_row,
+            is_base_known,
+            outcomes,
+            series,
+            attainable,
+            tests,
+            blocks,
+        }
     }
 
     /// Decides on each candidate, then chooses one window for each pass where one is enough.
@@ -383,37 +436,57 @@ impl<'a> Matching<'a> {
             };
             return Outcome::Open(why.to_owned());
         };
-        let views = self.views(place);
-        let outcomes = views.iter().map(|view| self.decided_in(place, metric, view, views.len() as f64));
+        let outcomes = self.looks(place).into_iter().map(|look| self.decided_in(place, metric, &look));
         outcomes
             .reduce(|one, other| if matches!(one, Outcome::Claim { .. }) { one } else { other })
             .unwrap_or_else(|| Outcome::Open("no pass has this figure".to_owned()))
     }
 
-    /// Returns with what a number is compared: with what happened since the number before, then with all. Each may be
-    /// wrong half as often.
-    fn views(&self, place: usize) -> Vec<&View> {
+    /// Returns with what a number is compared: with what happened since the number before, then with all; and of each with
+    /// the main passes first. Each has its part of the chance.
+    fn looks(&self, place: usize) -> Vec<Look<'_>> {
         let (new, all) = (self.new.targets[place], self.all.targets[place]);
         let is_of_series = self.series.iter().any(|one| one.is_related && one.places.contains(&place));
-        match new {
-            0 => vec![&self.all],
-            _ if new == all || is_of_series || self.continues_line(place) => vec![&self.new],
-            _ => vec![&self.new, &self.all],
+        let views = match new {
+            0 => vec![(&self.all, &self.all_main)],
+            _ if new == all || is_of_series || self.continues_line(place) => vec![(&self.new, &self.new_main)],
+            _ => vec![(&self.new, &self.new_main), (&self.all, &self.all_main)],
+        };
+        let number = views.len() as f64;
+        let mut looks = Vec::new();
+        for (view, main) in views {
+            let has_main = (1..view.targets[place]).contains(&main.targets[place]);
+            if has_main {
+                looks.push(Look { view: main, factor: number / SHARE_OF_MAIN, wider: Some(view) });
+            }
+            let rest = if has_main { 1.0 - SHARE_OF_MAIN } else { 1.0 };
+            looks.push(Look { view, factor: number / rest, wider: None });
         }
+        looks
     }
 
-    fn decided_in(&self, place: usize, metric: Metric, view: &View, views: f64) -> Outcome {
+    fn decided_in(&self, place: usize, metric: Metric, look: &Look<'_>) -> Outcome {
         let candidate = &self.candidates[place];
-        let (pass, fit, chance, of_pass) = match self.agreeing(place, view) {
+        let (pass, fit, chance, of_pass) = match self.agreeing(place, look.view) {
             Ok(Agreeing { pass, fit, chance, of_pass }) => (pass, fit, chance, of_pass),
             Err(why) => return Outcome::Open(why),
         };
-        let chance = (chance * views * self.tests[usize::from(candidate.is_stated)]).min(1.0);
+        let chance = (chance * look.factor * self.tests[usize::from(candidate.is_stated)]).min(1.0);
         if chance >= MOST_CHANCE_OF_NUMBER {
             return Outcome::Open(format!(
                 "it agrees with {}, but by chance with a probability of {}",
                 self.passes[pass].name,
                 percent(chance)
+            ));
+        }
+        if self.is_measured_in_parts(place, &fit, look.view) {
+            let why = "figures were printed in the middle of the pass that it agrees with, and it may be about a part";
+            return Outcome::Open(why.to_owned());
+        }
+        if let Some(nearer) = look.wider.and_then(|wider| self.nearer_elsewhere(place, &fit, wider)) {
+            return Outcome::Open(format!(
+                "2 passes agree with it: {}, {}",
+                self.passes[pass].name, self.passes[nearer].name
             ));
         }
         if !self.is_base_known && has_other_base(&fit, &candidate.number, of_pass.iter()) {
@@ -425,6 +498,28 @@ impl<'a> Matching<'a> {
             _ => self.bytes_beside(place, pass),
         };
         Outcome::Claim { fit, chance, bytes }
+    }
+
+    /// Returns true for a rate in whose pass the program printed others: it measures parts, and the rate of a part is nearly
+    /// that of the whole. An amount or a time beside the rate says which it is.
+    fn is_measured_in_parts(&self, place: usize, fit: &Fit, view: &View) -> bool {
+        let candidate = &self.candidates[place];
+        let span = &self.passes[fit.target.pass].windows[fit.target.window];
+        let is_inside = |other: &Candidate| {
+            other.metric == candidate.metric
+                && other.printed_ns.is_some_and(|at_ns| at_ns > span.start_ns && at_ns < span.end_ns)
+        };
+        is_rate(candidate.metric) && self.candidates.iter().any(is_inside) && self.supported(place, fit, view).1 == 0
+    }
+
+    /// Returns another pass that a number agrees with more closely.
+    fn nearer_elsewhere(&self, place: usize, best: &Fit, view: &View) -> Option<usize> {
+        let own = best.target.pass;
+        let is_own = |other: usize| {
+            other == own || self.is_same(other, own) || self.is_inside(other, own) || self.is_inside(own, other)
+        };
+        let nearer = view.fits[place].iter().filter(|fit| fit.distance < best.distance && !is_own(fit.target.pass));
+        nearer.map(|fit| fit.target.pass).next()
     }
 
     /// Finds the pass that a number agrees with.
@@ -440,6 +535,10 @@ impl<'a> Matching<'a> {
         let fits: Vec<Fit> = fits.iter().filter(is_in_row).copied().collect();
         if fits.is_empty() {
             return Err("the pass in its place of the row has another figure".to_owned());
+        }
+        let fits: Vec<Fit> = fits.into_iter().filter(|fit| !self.is_of_earlier_row(place, fit)).collect();
+        if fits.is_empty() {
+            return Err("a pass has this figure that ended before the number above it was printed".to_owned());
         }
         let with_time = self.with_time_of_line(place, &fits, view);
         if with_time.is_empty() {
@@ -519,6 +618,20 @@ impl<'a> Matching<'a> {
             && is_near(one.bytes, other.bytes)
             && is_near(one.calls, other.calls)
             && (is_near(together, longest) || is_without_first)
+    }
+
+    /// Returns true for a pass that ended before the number above was printed, under the same words: a line that is printed
+    /// after each test is about something new. A figure that is printed again is not.
+    fn is_of_earlier_row(&self, place: usize, fit: &Fit) -> bool {
+        let Some(since_ns) = self.since[place] else { return false };
+        let span = &self.passes[fit.target.pass].windows[fit.target.window];
+        let series = self.series.iter().find(|one| one.places.contains(&place));
+        let is_above = |other: &&usize| self.candidates[**other].printed_ns.is_some_and(|at_ns| at_ns <= since_ns);
+        let mut above = series.into_iter().flat_map(|one| &one.places).filter(is_above).peekable();
+        let own = &self.candidates[place].number.readings;
+        span.end_ns <= since_ns
+            && above.peek().is_some()
+            && above.all(|other| self.candidates[*other].number.readings != *own)
     }
 
     /// Returns true if a number of its line was printed before the last I/O: the tests of a row follow each other.
@@ -633,9 +746,23 @@ impl<'a> Matching<'a> {
             return true;
         }
         let statement = statement::around(self.candidates, &self.line_of(place), place);
-        statement.is_some_and(|[amount, _, rate]| {
-            place == rate && !view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass)
-        })
+        statement.is_some_and(|[amount, _, rate]| place == rate && !self.states_amount(amount, fit, view))
+    }
+
+    /// Returns true if an amount of a statement is that of the pass of its rate. A program may count a little more or less
+    /// than all of its calls ([`NEAR_AMOUNT`]).
+    fn states_amount(&self, amount: usize, of_rate: &Fit, view: &View) -> bool {
+        let Target { pass, calls, .. } = of_rate.target;
+        let number = &self.candidates[amount].number;
+        let observed = match number.unit {
+            Unit::Bytes => self.passes[pass].bytes as f64,
+            _ => self.passes[pass].calls as f64 / calls as f64,
+        };
+        let is_near =
+            |reading: &Reading| (reading.value - observed).abs() <= NEAR_AMOUNT * observed + reading.resolution;
+        let is_same_base = |reading: &&Reading| reading.is_binary == of_rate.reading.is_binary;
+        view.fits[amount].iter().any(|one| one.target.pass == pass)
+            || number.readings.iter().filter(is_same_base).any(is_near)
     }
 
     /// Returns true for a rate of files whose line counts other files than those of the pass. A count that grows from row to
@@ -672,7 +799,7 @@ impl<'a> Matching<'a> {
         if let Some([amount, time, rate]) = statement::around(self.candidates, &line, place) {
             let agrees =
                 |other: usize| view.fits[other].iter().any(|one| is_same_window(&one.target, &fit.target, Unit::Ns));
-            let states_amount = view.fits[amount].iter().any(|one| one.target.pass == fit.target.pass);
+            let states_amount = self.states_amount(amount, fit, view);
             // A statement of another amount is about something else.
             if place == rate && !states_amount {
                 return (1.0, 0);

@@ -356,7 +356,8 @@ fn read_line(
         let words = Words::around(text, numeral.start, numeral.end, label, head, heading);
         // A count is whole.
         let readings = Reading::all(numeral.value, numeral.step, &factors);
-        if words.is_setting(unit) || unit == Unit::Count && numeral.step < 1.0 {
+        let is_setting = words.is_setting(unit) && !is_over_time(&text[label_start..]);
+        if is_setting || unit == Unit::Count && numeral.step < 1.0 {
             if unit == Unit::Bytes && readings.len() > 1 {
                 settings.push(readings);
             }
@@ -533,6 +534,12 @@ fn is_of_label(rest: &str, own: Option<&Found>) -> bool {
     let is_size = own.is_none_or(|own| matches!(own.unit, Unit::Bytes | Unit::Count));
     let length = own.map_or_else(|| units::scale_at(rest).map_or(0, |scale| scale.length), |own| own.length);
     is_size && rest[length..].starts_with(": ")
+}
+
+/// Returns true if a time follows an amount: `Timing cached reads: 34692 MB in  1.98 seconds`.
+fn is_over_time(rest: &str) -> bool {
+    let time = rest.trim_start().strip_prefix("in ");
+    time.is_some_and(|time| time.trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn is_percentage(rest: &str) -> bool {

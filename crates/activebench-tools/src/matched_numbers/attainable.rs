@@ -6,7 +6,7 @@
 //! several agree, the least certain of them has to be as certain as if it were alone (Hochberg, *A sharper Bonferroni
 //! procedure for multiple tests of significance*, Biometrika 75, 1988).
 
-use super::{MOST_CHANCE_OF_NUMBER, Matching, Outcome, View, is_amount, statement};
+use super::{Look, MOST_CHANCE_OF_NUMBER, Matching, Outcome, View, is_amount, statement};
 
 /// Returns how many numbers may agree by chance if each has at least such a chance before it is multiplied by their
 /// number, and becomes a claim below `most`. At least 1.
@@ -95,12 +95,11 @@ impl Matching<'_> {
     /// Returns the least chance that a number can have, before the number of numbers; `None` where it is compared with
     /// nothing.
     pub(super) fn attainable_of(&self, place: usize) -> Option<f64> {
-        let views = self.views(place);
-        let of_view = |view: &&View| {
+        let of_look = |Look { view, factor, .. }: Look<'_>| {
             let alone = view.least[place]?;
-            Some(self.supported_at_best(place, view).map_or(alone, |both| both.min(alone)) * views.len() as f64)
+            Some(self.supported_at_best(place, view).map_or(alone, |both| both.min(alone)) * factor)
         };
-        views.iter().filter_map(of_view).min_by(f64::total_cmp)
+        self.looks(place).into_iter().filter_map(of_look).min_by(f64::total_cmp)
     }
 
     /// Returns the least chance of a number together with those beside it.

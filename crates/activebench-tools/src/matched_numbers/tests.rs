@@ -184,6 +184,66 @@ fn numbers_of_a_row_that_were_printed_together_are_about_the_passes_in_their_ord
 }
 
 #[test]
+fn a_row_that_is_printed_behind_new_io_is_not_about_what_ended_before_the_row_above() {
+    // The second pass has another figure than its row, and the first one agrees by chance.
+    let passes = [
+        pass("first", Direction::Write, 64 * MIB, 64, &[(0, 500_000_000), (0, 509_000_000)]),
+        pass("second", Direction::Write, 64 * MIB, 64, &[(600_000_000, 1_200_000_000)]),
+    ];
+    let rows = |second: &str| {
+        let (first, second) = ("128.00 MiB/s\n".to_owned(), format!("{second} MiB/s\n"));
+        let prints = [(first.len(), 550_000_000), (second.len(), 1_300_000_000)];
+        claims(&of_printed(&format!("{first}{second}"), &prints, &[], &passes))
+    };
+    assert_eq!(rows("125.74"), ["throughput of first-0"]);
+    assert_eq!(rows("106.67"), ["throughput of first-0", "throughput of second-0"]);
+    // A figure that is printed again is the same one.
+    assert_eq!(rows("128.00"), ["throughput of first-0", "throughput of first-0"]);
+}
+
+#[test]
+fn a_rate_behind_others_that_were_printed_in_the_middle_of_the_pass_may_be_about_a_part() {
+    let all = [pass("all", Direction::Write, 512 * MIB, 512, &[(0, 4_000_000_000)])];
+    let progress = "at once 140.00 MiB/s\n";
+    let found = |last: &str| {
+        let prints = [(progress.len(), 1_000_000_000), (last.len(), 4_100_000_000)];
+        claims(&of_printed(&format!("{progress}{last}"), &prints, &[], &all))
+    };
+    assert_eq!(found("Throughput 128.00 MiB/s\n"), Vec::<String>::new());
+    // With its amount it is about all.
+    assert_eq!(found("Throughput 512 MiB, 128.00 MiB/s\n"), ["bytes-moved of all-0", "throughput of all-0"]);
+}
+
+#[test]
+fn what_is_printed_is_about_most_of_the_io_unless_a_small_pass_agrees_better() {
+    // A program that also writes many small files, each with windows of its own.
+    let small = |place: u64| {
+        let ends =
+            (0..6).map(|window| (place * 1_000_000, place * 1_000_000 + (70_000 + window * 37_000) * (place + 3)));
+        pass("small", Direction::Write, 13 + place * 7, 1, &ends.collect::<Vec<_>>())
+    };
+    let mut passes: Vec<ObservedPass> = (0..40).map(small).collect();
+    passes.push(pass("log", Direction::Write, 8 * MIB, 2000, &[(50_000_000, 1_430_000_000)]));
+    let text = "fill: 690.003 micros/op 1449 ops/sec 1.380 seconds 2000 operations\n";
+    assert!(claims(&of(text, &passes)).contains(&"operation-rate of log-0".to_owned()));
+    // 1.8 % away, and exact for another one.
+    passes.push(pass("other", Direction::Write, 64, 1, &[(0, 678_000)]));
+    assert_eq!(claims(&of("fill: 1474.926 ops/sec\n", &passes)), Vec::<String>::new());
+}
+
+#[test]
+fn a_statement_whose_amount_is_nearly_that_of_the_calls_is_about_them() {
+    let passes = [
+        pass("main", Direction::Mixed, 263_000_000, 4115, &[(0, 1_999_600_000), (0, 1_998_200_000)]),
+        pass("part", Direction::Read, 131_000_000, 2050, &[(0, 900_000_000)]),
+    ];
+    let line = |amount: u32, rate: &str| format!("it did {amount} ops in 2.00 s: {rate} ops/s\n");
+    assert_eq!(claims(&of(&line(4097, "2048.50"), &passes)), ["operation-rate of main-0"]);
+    // By more than a percent it is another count.
+    assert_eq!(claims(&of(&line(4060, "2030.00"), &passes)), Vec::<String>::new());
+}
+
+#[test]
 fn an_operation_may_be_several_calls_of_a_stated_size() {
     let passes = [pass("write", Direction::Write, 8192 * 4000, 4000, &[(0, 1_000_000_000)])];
     let of_heading = "Compare methods using two 8kB writes:\n    fsync       2000.123 ops/sec\n";

@@ -204,6 +204,13 @@ fn options_versions_dates_percentages_settings_and_zeros_are_not_figures() {
 }
 
 #[test]
+fn an_amount_over_a_time_is_no_setting() {
+    let shown = shown_of("Timing cached reads: 34692 MB in  1.98 seconds");
+    assert!(shown[0].starts_with("34692 MB"), "{shown:?}");
+    assert_eq!(shown_of("34692 MB cached in memory"), Vec::<String>::new());
+}
+
+#[test]
 fn of_an_overwritten_line_the_last_text_counts() {
     let text = "\r10 MB/s\r20 MB/s\r\n";
     assert_eq!(shown_of(text), ["20 MB/s = 20000000|20971520 bytes_per_sec"]);
