@@ -54,6 +54,7 @@ mod shape;
 mod shared;
 mod span_index;
 mod steal;
+mod streams;
 mod syncs;
 mod tally;
 mod task_rates;

@@ -165,6 +165,14 @@ fact_names! {
     /// Share of all hits that went to the most hit 1 % of the distinct blocks, rounded up to whole blocks: 0.01
     /// when all are hit equally. Missing when no block was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
+    /// Share of the distinct offsets in files used by several tasks at which calls of more than one task began: 1 where
+    /// all tasks visit the same offsets. From a sample of at least 32,768 offsets of a file where it has more than twice
+    /// as many (standard error at most 0.3 %). Absent where each file is used by one task. Partial when offsets are
+    /// unknown. Source: calls.
+    CommonOffsets = "common_offsets_ratio", Ratio;
+    /// Tasks that began in a file at the offset where another task of the phase began in it. Absent as above. Source:
+    /// calls.
+    EqualStarts = "equal_start_tasks", Count;
     /// Bytes that read calls of other phases returned from the phase's files, for calls that began and ended inside its
     /// window. The device counts bytes by file, so its bytes include these. Absent where no other phase ran on the files
     /// at that time. Scope: file. Source: calls.

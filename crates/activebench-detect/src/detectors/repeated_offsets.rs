@@ -25,6 +25,9 @@
 //! cM(e^-a - (1+a)e^-2a) with a = N/M and c blocks moved per call, at least 1. Patterns that repeat by design (one
 //! record again and again, a stride) are a note. So is every repetition under claims that are not for storage.
 //!
+//! Where several tasks visit a file, it says what share of their offsets is common to more than one, and how many of them
+//! began at the same one (`common_offsets_ratio`, `equal_start_tasks`): streams with equal starts are a usual cause.
+//!
 //! A further rule applies to any pattern: blocks are written repeatedly through the page cache and synced. Both the
 //! distinct blocks and the bytes at the device until durable are less than half of the bytes written. The rest was
 //! overwritten in memory. This fails, and rates claimed for storage are misleading. It only warns where the command
@@ -65,6 +68,8 @@ const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
     FactName::RegionBlocks,
     FactName::MaxBlockHits,
+    FactName::CommonOffsets,
+    FactName::EqualStarts,
     FactName::BlockGrid,
     FactName::ReadCalls,
     FactName::WriteCalls,
@@ -77,6 +82,9 @@ const FACTS: &[FactName] = &[
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
 ];
+
+/// Share of common offsets from which on they explain why blocks repeat.
+const SHARED: f64 = 0.5;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -201,6 +209,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         Ok(hits) => format!(", at most {hits} times"),
         Err(_) => String::new(),
     };
+    let streams = common_to_tasks(run, phase);
     let meaning = if by_design {
         "The test repeats offsets by design, so the figure is that of a small set of blocks."
     } else if storage.is_some() {
@@ -215,7 +224,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         threshold: Threshold { value: threshold.value, source: threshold.source.clone() },
         message: format!(
             "{} of {} expected blocks of {} were touched (region: {} blocks). Each was visited {} times on \
-             average{most}. They are a set of {set}{fits}.",
+             average{most}. They are a set of {set}{fits}.{streams}",
             in_blocks(unique),
             in_blocks(expected),
             Quantity { value: block, ..Quantity::bytes(0) },
@@ -228,6 +237,19 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             false => advise(run, None, Improvement::VisitBlocksOnce),
         },
     }))
+}
+
+/// Returns a sentence on tasks that visit the same offsets, with a space before it; nothing where they do not.
+fn common_to_tasks(run: &Run<'_>, phase: &Phase) -> String {
+    let Ok(common) = run.fact(phase, FactName::CommonOffsets) else { return String::new() };
+    if common < SHARED {
+        return String::new();
+    }
+    let starts = match run.fact(phase, FactName::EqualStarts) {
+        Ok(starts) if starts > 0.0 => format!(", and {starts} of them began at the offset of another one"),
+        _ => String::new(),
+    };
+    format!(" The tasks have {} of their offsets in common{starts}.", Quantity::ratio(common))
 }
 
 /// Returns a finding when most of the written and synced data was overwritten before it reached the device.

@@ -681,3 +681,22 @@ fn a_control_group_that_throttles_is_found() {
     // Its honest twin: the same run outside of the group.
     verify(&volume, &[], &fio.split_whitespace().collect::<Vec<_>>()).assert_honest();
 }
+
+#[test]
+fn streams_that_begin_at_one_offset_are_told_from_those_that_share_a_file() {
+    needs!("fio", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    let read = |more: &[&str]| {
+        let common = ["fio", "--name=j", "--filename=f", "--rw=read", "--bs=64k", "--numjobs=4", "--size=16m"];
+        let rest = ["--direct=1", "--group_reporting"];
+        let command: Vec<&str> = common.iter().chain(&rest).chain(more).copied().collect();
+        let run = verify(&volume, &[], &command);
+        run.assert_nothing_lost();
+        let phase = run.report["claims"][0]["phase"].as_str().expect("a phase").to_owned();
+        (run.fact(&phase, "common_offsets_ratio"), run.fact(&phase, "equal_start_tasks"))
+    };
+    assert_eq!(read(&[]), (1.0, 4.0));
+    assert_eq!(read(&["--offset_increment=16m"]), (0.0, 0.0));
+    // Each job begins where half of the one before is still to come.
+    assert_eq!(read(&["--offset_increment=8m"]), (0.6, 0.0));
+}

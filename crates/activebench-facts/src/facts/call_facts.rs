@@ -17,6 +17,7 @@ use super::latency::{Latencies, LatencyNames};
 use super::record_losses::CACHE_HOOK;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
+use super::streams::StreamSums;
 use super::syncs::{Sync, SyncLog};
 use super::tally::{Moved, PartWrites, PhaseTally, Tally, TouchedBlocks};
 use super::windows::end_of;
@@ -238,9 +239,15 @@ impl View<'_> {
         facts.insert(FactName::BlockGrid, calls.fact(Quantity::bytes(grid.block_bytes), Scope::Tree, CALLS_HOOK));
         let gap = self.offsets_gap();
         let none = TouchedBlocks::default();
-        let TouchedBlocks { hits, region_blocks, .. } = self.touched.as_ref().unwrap_or(&none);
+        let TouchedBlocks { hits, region_blocks, streams, .. } = self.touched.as_ref().unwrap_or(&none);
         let unique = hits.unique();
         let mut add = |name, quantity| facts.insert(name, gap.fact(quantity, Scope::Tree, CALLS_HOOK));
+        if let Some(StreamSums { offsets, common, equal_starts }) = *streams
+            && offsets > 0.0
+        {
+            add(FactName::CommonOffsets, Quantity::ratio(common / offsets));
+            add(FactName::EqualStarts, Quantity::count(equal_starts));
+        }
         add(FactName::UniqueBlocks, Quantity::count(unique));
         add(FactName::RegionBlocks, Quantity::count(*region_blocks));
         add(FactName::MaxBlockHits, Quantity::count(hits.least_and_most().map_or(0, |(_, most)| most)));

@@ -22,6 +22,7 @@ use super::part_index::{PartIndex, tasks_of_parts};
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
+use super::streams::{StreamSums, Streams};
 use super::syncs::SyncLog;
 use super::windows::{end_of, has_size, is_of, is_on, threads_of, threads_of_span};
 
@@ -80,6 +81,8 @@ struct Touched {
     highest_end: u64,
     /// Highest end of any access to the file: for reads, the end of the file.
     file_end: u64,
+    /// What the tasks have in common; `None` where one task alone uses the file.
+    streams: Option<Box<Streams>>,
 }
 
 /// The blocks that one phase touched in all its files.
@@ -90,6 +93,8 @@ pub(super) struct TouchedBlocks {
     pub(super) region_blocks: u64,
     /// Bytes of the touched blocks, limited to those of the region.
     pub(super) bytes: u64,
+    /// What the tasks have in common in the files that several of them use; `None` without such a file.
+    pub(super) streams: Option<StreamSums>,
 }
 
 /// Number of a phase's calls from which its blocks are guessed.
@@ -198,20 +203,24 @@ impl<'a> Tally<'a> {
             let first = planned.len();
             let first_touched = touched.len();
             let first_task = tasks.len();
-            let mut files: HashMap<FileId, usize> = HashMap::default();
+            // Each file's place and first task.
+            let mut files: HashMap<FileId, (usize, u32)> = HashMap::default();
             let (task_of, of_phase) = tasks_of_parts(&phase.parts);
             for (part, task) in phase.parts.iter().zip(task_of) {
-                let touched = *files.entry(part.file).or_insert_with(|| {
+                let (place, first_of_file) = *files.entry(part.file).or_insert_with(|| {
                     let file_end = index.file_end(part.file);
                     touched.push(Touched { file_end, ..Touched::default() });
-                    touched.len() - 1
+                    (touched.len() - 1, task)
                 });
+                if task != first_of_file {
+                    touched[place].streams.get_or_insert_default();
+                }
                 let limit = limits.get(&(number, part.file)).copied().unwrap_or(u64::MAX);
                 let covered_ns = syncs.last_covering(part.file, part.start_ns, limit, index.written_range(part));
                 planned.push(PlannedPart {
                     covered_until_ns: covered_ns.and_then(NonZeroU64::new),
                     task: number_of(first_task) + task,
-                    touched: number_of(touched),
+                    touched: number_of(place),
                     writes: PartWrites::default(),
                 });
             }
@@ -289,6 +298,7 @@ impl<'a> Tally<'a> {
                 blocks.sizes.feed(call.requested, call.offset);
                 if timed {
                     blocks.touch(&mut self.touched, touched, call);
+                    self.touched[touched].feed_stream(plan.task, call);
                 }
             }
         }
@@ -368,6 +378,9 @@ impl<'a> Tally<'a> {
             blocks.region_blocks += region.div_ceil(grid.block_bytes);
             blocks.bytes += hits.unique().saturating_mul(grid.block_bytes).min(region);
             blocks.hits.merge(&hits);
+            if let Some(streams) = file.streams.take() {
+                blocks.streams.get_or_insert_default().add(streams.sums());
+            }
         }
         Some(blocks)
     }
@@ -394,7 +407,8 @@ impl<'a> Tally<'a> {
                     blocks.grid = Some(grid);
                     blocks.guessed_wrong = true;
                     self.touched[files.clone()].iter_mut().for_each(|touched| {
-                        *touched = Touched { file_end: touched.file_end, ..Touched::default() };
+                        let streams = touched.streams.take();
+                        *touched = Touched { file_end: touched.file_end, streams, ..Touched::default() };
                     });
                 }
                 Some(_) => {}
@@ -562,7 +576,7 @@ impl PhaseBlocks {
 
 impl Default for Touched {
     fn default() -> Self {
-        Self { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0, file_end: 0 }
+        Self { hits: BlockHits::default(), lowest: u64::MAX, highest_end: 0, file_end: 0, streams: None }
     }
 }
 
@@ -571,6 +585,14 @@ impl Touched {
         self.lowest = self.lowest.min(offset);
         self.highest_end = self.highest_end.max(offset.saturating_add(bytes));
         self.hits.touch(grid, offset, bytes);
+    }
+
+    /// Counts a call that moved data for what the tasks have in common.
+    fn feed_stream(&mut self, task: u32, call: &Call) {
+        let Some(streams) = &mut self.streams else { return };
+        if let (Ok(offset), 1..) = (u64::try_from(call.offset), call.returned) {
+            streams.feed(task, call.start_ns, offset);
+        }
     }
 }
 

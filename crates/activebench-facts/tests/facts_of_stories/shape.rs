@@ -104,6 +104,7 @@ fn without_placed_calls_nothing_is_said_of_hits() {
             (MeanBlockHits, Is::Missing("no block was touched")),
             (HottestBlocksShare, Is::Missing("no block was touched")),
             (ReadRandom, Is::Missing(lost)),
+            (CommonOffsets, Is::Absent),
             (ReadSizeMean, count(4096)),
         ],
     );
@@ -120,6 +121,24 @@ fn without_placed_calls_nothing_is_said_of_hits() {
             (ReadLatencyP50, Is::Absent),
         ],
     );
+}
+
+#[test]
+fn tasks_that_begin_at_one_offset_of_a_file_are_told() {
+    let mut story = Story::new();
+    let start_ns = story.now;
+    for tgid in [200, 300, 400] {
+        story.by(tgid, tgid).open(3, "f");
+    }
+    // Two begin at block 0, the third one at block 2; all end behind block 3.
+    for (tgid, first) in [(200, 0), (300, 0), (400, 2)] {
+        for block in first..4 {
+            story.by(tgid, tgid).read(3, block);
+        }
+    }
+    let parts = [200, 300, 400].into_iter().map(|tgid| Part { tgid, ..part(3, start_ns, story.now) });
+    let facts = story.facts(phase(Direction::Read, parts.collect()));
+    check("three", &facts, &[(CommonOffsets, Is::Whole(1.0)), (EqualStarts, count(2)), (UniqueBlocks, count(4))]);
 }
 
 #[test]
@@ -143,6 +162,8 @@ fn interleaved_streams_of_several_tasks_do_not_look_random() {
             (ReadRepeated, count(0)),
             (ReadRandom, Is::Whole(random)),
             (WriteRandom, Is::Absent),
+            (CommonOffsets, Is::Whole(0.0)),
+            (EqualStarts, count(0)),
         ]
     };
     check("two tasks", &story.facts(phase(Direction::Read, parts.clone())), &shares(0.5, 0.5, 0.0));
