@@ -197,16 +197,21 @@ fn measure(
     let times = ProgramTimes { calibration, readings: vec![start] };
     let mut totals = Totals { times, total: start, walks: [0; 2] };
     sleep(BEFORE_FIRST, stop);
-    // This thread's own sleep ran the program on context switches: a count that has grown is somebody else's doing.
-    if since(timed(programs)?, first).all().runs > 0 {
-        while !stop.load(Ordering::Acquire) {
-            sleep(SLICE + BETWEEN, stop);
-            totals.times.add(since(timed(programs)?, first));
-        }
-        return Ok(totals.times);
-    }
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    let mut from = first;
     while !stop.load(Ordering::Acquire) {
+        if are_all_timed() {
+            walks.set_timed(true).map_err(io::Error::other)?;
+            sleep(SLICE + BETWEEN, stop);
+            walks.set_timed(false).map_err(io::Error::other)?;
+            let now = timed(programs)?;
+            if are_all_timed() {
+                let wall = Duration::from_nanos(now.at_ns.saturating_sub(totals.total.at_ns));
+                totals.add(now.at_ns, since(now, from), wall, walks.times().map_err(io::Error::other)?);
+            }
+            from = now;
+            continue;
+        }
         let timing = time_programs()?;
         walks.set_timed(true).map_err(io::Error::other)?;
         let (started, before) = (Instant::now(), timed(programs)?);
@@ -219,8 +224,14 @@ fn measure(
         let late = timed(programs)?;
         let slice = in_slice(since(after, before), since(late, ended), cpus * programs.len() as u64);
         totals.add(late.at_ns, slice, wall, walks.times().map_err(io::Error::other)?);
+        from = late;
     }
     Ok(totals.times)
+}
+
+/// Returns true if the kernel times every run of every program without being asked.
+fn are_all_timed() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled").is_ok_and(|value| value.trim() == "1")
 }
 
 /// Sleeps, but ends early when the stop flag is set.

@@ -1,7 +1,9 @@
 //! Use of the threads' time: totals of each thread, stack samples, the host's steal time.
 
 use std::collections::HashMap;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::time::Duration;
 
 use activebench_e2e::{Verified, Volume, binary, facts, needs, rows, skip, stage, verify};
 use serde_json::Value;
@@ -230,6 +232,40 @@ fn each_rate_and_latency_has_an_interval_without_the_observation() {
     let (limited, fewer_calls, _) = measured(&["--rate_iops=2000"]);
     assert_eq!(limited[0], 0.0, "the tool's own limit");
     assert!(fewer_calls < calls && limited[1] < cached[1], "{limited:?} of {fewer_calls}, {cached:?} of {calls}");
+}
+
+/// Has the kernel time every run of every program, as another tracer may, until it is dropped.
+fn timed_for_somebody_else() -> OwnedFd {
+    const BPF_ENABLE_STATS: libc::c_int = 32;
+    // `enum bpf_stats_type`: run times.
+    let kind = 0_u32;
+    // SAFETY: the command reads the 4 bytes that it is given.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_ENABLE_STATS, &raw const kind, size_of_val(&kind)) };
+    let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0).expect("root may have programs timed");
+    // SAFETY: the kernel has just made it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+#[test]
+fn programs_that_another_process_had_timed_for_a_moment_are_timed_to_the_end() {
+    needs!("dd", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 64, "noatime");
+    let timed = timed_for_somebody_else();
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1200));
+        drop(timed);
+    });
+    const BLOCKS: u32 = 1_500_000;
+    let count = format!("count={BLOCKS}");
+    let run = verify(&volume, &[], &["dd", "if=/dev/zero", "of=/dev/null", "bs=512", &count]);
+    other.join().expect("it sleeps");
+    let manifest = json(&run, "run.json");
+    let readings = manifest["coverage"]["program_times"]["readings"].as_array().expect("readings");
+    let last = readings.last().expect("one").clone();
+    let runs = last["calls"]["runs"].as_f64().expect("a count");
+    // A read and a write of each block, and a program at the beginning and at the end of each.
+    let ran = f64::from(BLOCKS) * 2.0 * 2.0;
+    assert!(runs > 0.5 * ran, "{runs} of {ran}: {last}");
 }
 
 #[test]
