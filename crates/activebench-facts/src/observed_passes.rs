@@ -482,11 +482,15 @@ fn of_set<'b, T>(runs: &'b [T], set: &'b [u32]) -> impl Iterator<Item = &'b T> +
     set.iter().map(|place| &runs[*place as usize])
 }
 
-/// What distinguishes a set of runs from another.
-fn key(runs: &[Run<'_>], set: &[u32]) -> (usize, u64, u64, u64, u64) {
-    let (start_ns, end_ns) = span(runs, set).unwrap_or_default();
+/// What distinguishes a set of runs from another: its directions (a copy in the kernel is a read and a write at one time),
+/// their number, its time, its bytes and calls.
+type Key = ([bool; 2], usize, (u64, u64), u64, u64);
+
+fn key(runs: &[Run<'_>], set: &[u32]) -> Key {
     let sum = |of: fn(&Run<'_>) -> u64| of_set(runs, set).map(of).sum();
-    (set.len(), start_ns, end_ns, sum(|run| run.bytes), sum(|run| run.calls))
+    let has = |direction| of_set(runs, set).any(|run| run.direction == direction);
+    let directions = [Direction::Read, Direction::Write].map(has);
+    (directions, set.len(), span(runs, set).unwrap_or_default(), sum(|run| run.bytes), sum(|run| run.calls))
 }
 
 fn span(runs: &[Run<'_>], set: &[u32]) -> Option<(u64, u64)> {

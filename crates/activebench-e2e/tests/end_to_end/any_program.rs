@@ -96,6 +96,38 @@ fn a_program_that_syncs_inside_its_time_is_confirmed_and_one_that_does_not_is_mi
     assert_eq!(claims(&milder), ["throughput write: confirmed"], "{}", milder.story());
 }
 
+/// Copies 256 MiB in the kernel, as `shutil.copyfile` does, and syncs the copy through another descriptor.
+const COPY: &str = r#"
+import os, shutil, sys, time
+start = time.perf_counter()
+shutil.copyfile(sys.argv[1], sys.argv[1] + ".copy")
+if sys.argv[2] == "synced":
+    fd = os.open(sys.argv[1] + ".copy", os.O_RDWR)
+    os.fsync(fd)
+    os.close(fd)
+seconds = time.perf_counter() - start
+print(f"copied 256 MiB in {seconds:.3f} s: {256 / seconds:.1f} MiB/s to disk")
+"#;
+
+#[test]
+fn a_copy_in_the_kernel_is_judged_by_its_write() {
+    needs!("python3", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 1024, "noatime");
+    let program = volume.beside("copy.py");
+    fs::write(&program, COPY).expect("the program");
+    volume.lay_out("data", 256);
+    let file = volume.path().join("data");
+    let copied = |end: &str| {
+        let (program, file) = (program.to_str().expect("UTF-8"), file.to_str().expect("UTF-8"));
+        verify(&volume, &[], &["python3", program, file, end])
+    };
+    let honest = copied("synced");
+    assert_eq!(claims(&honest), ["throughput write: confirmed"], "{}", honest.story());
+    honest.assert_honest();
+    let cached = copied("cached");
+    assert_eq!(claims(&cached), ["throughput write: misleading"], "{}", cached.story());
+}
+
 #[test]
 fn a_statement_of_the_user_is_kept_for_a_recheck_and_a_bad_one_is_refused() {
     needs!("python3", "mkfs.ext4", "losetup");
