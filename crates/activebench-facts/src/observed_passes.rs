@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
@@ -69,6 +69,8 @@ pub struct ObservedPasses<'a> {
     /// Opens of descriptors through which no data went, by process and file: a descriptor that was opened and then
     /// duplicated, in order.
     bare_opens: HashMap<(u32, FileId), Vec<u64>>,
+    /// Start and end of the processes that the program started and that have ended: a script times a command from outside.
+    processes: HashMap<u32, (u64, u64)>,
 }
 
 /// Returns the first of these calls, in their order, that began behind a run of writes; `None` behind reads.
@@ -125,6 +127,7 @@ impl<'a> ObservedPasses<'a> {
             syncs,
             waits,
             bare_opens,
+            processes: started_processes(activity),
         };
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             add_runs(pass, &mut found.runs);
@@ -259,6 +262,31 @@ impl<'a> ObservedPasses<'a> {
         Some(before.copied().unwrap_or(open.start_ns))
     }
 
+    /// Returns the times of processes that a program started for a pass: a name, the end in words, start and end. None where
+    /// the program itself did a part of it.
+    fn times_of_processes<'b>(
+        &self,
+        runs: impl Iterator<Item = &'b Run<'a>> + Clone,
+        start_ns: u64,
+        end_ns: u64,
+    ) -> Vec<(&'static str, &'static str, u64, u64)>
+    where
+        'a: 'b,
+    {
+        let own = runs.clone().map(|run| self.processes.get(&run.pass.tgid).copied());
+        let span = own.reduce(|one, other| one.zip(other).map(|(one, other)| (one.0.min(other.0), one.1.max(other.1))));
+        let Some((from_ns, until_ns)) = span.flatten() else { return Vec::new() };
+        if start_ns.saturating_sub(from_ns) > PAUSE_NS.max(end_ns - start_ns) || until_ns < end_ns {
+            return Vec::new();
+        }
+        let mut times = vec![("process", "its end", from_ns, until_ns)];
+        // `cp a b; sync b`: the sync is a process of its own.
+        let synced = runs.filter_map(|run| self.processes.get(&self.sync_behind(run)?.tid));
+        let synced_ns = synced.map(|(_, end_ns)| *end_ns).max().filter(|at_ns| *at_ns > until_ns);
+        times.extend(synced_ns.map(|at_ns| ("process-and-sync", "the end of the one that synced", from_ns, at_ns)));
+        times
+    }
+
     fn add(&mut self, set: Set, names: &HashMap<FileId, &str>, prints: &[u64], ids: &mut HashMap<String, u32>) {
         let runs = || self.runs_of(&set);
         let (Some((start_ns, end_ns)), Some(first)) = (span(&self.runs, &set), runs().next()) else { return };
@@ -302,6 +330,7 @@ impl<'a> ObservedPasses<'a> {
         let printed = prints.get(prints.partition_point(|at_ns| *at_ns <= last_ns)).copied();
         let printed = printed.filter(|at_ns| ((at_ns - last_ns) as f64) < (last_ns - start_ns) as f64 * SOON);
         ends.extend(printed.filter(|_| is_of_several).map(|at_ns| ("print", at_ns)));
+        let of_processes = self.times_of_processes(runs(), start_ns, end_ns);
         let mut windows = Vec::new();
         let stem = format!("{word}-{}", identifier(&what));
         let begins = [("", Some(start_ns)), ("open", opened)];
@@ -325,6 +354,11 @@ impl<'a> ObservedPasses<'a> {
                 let has_sync = is_synced(*end_ns);
                 windows.push(ObservedWindow { phase, clock, start_ns, end_ns: *end_ns, has_sync });
             }
+        }
+        for (kind, until, start_ns, end_ns) in of_processes {
+            let phase = unique(format!("{stem}-with-{kind}"), ids);
+            let clock = format!("inferred from the printed figure: start of the process to {until}");
+            windows.push(ObservedWindow { phase, clock, start_ns, end_ns, has_sync: is_synced(end_ns) });
         }
         let observed = ObservedPass {
             names: None,
@@ -480,6 +514,14 @@ fn places<T>(runs: &[T]) -> Set {
 
 fn of_set<'b, T>(runs: &'b [T], set: &'b [u32]) -> impl Iterator<Item = &'b T> + Clone {
     set.iter().map(|place| &runs[*place as usize])
+}
+
+/// Returns start and end of the processes that have ended, but for the program itself.
+fn started_processes(activity: &Activity) -> HashMap<u32, (u64, u64)> {
+    let known: HashSet<u32> = activity.tasks.iter().map(|task| task.tgid).collect();
+    let is_started = |task: &&Task| task.tid == task.tgid && known.contains(&task.parent_tgid);
+    let started = activity.tasks.iter().filter(is_started);
+    started.filter_map(|task| Some((task.tgid, (task.start_ns, task.end_ns?)))).collect()
 }
 
 /// What distinguishes a set of runs from another: its directions (a copy in the kernel is a read and a write at one time),
