@@ -183,8 +183,8 @@ fn read_structure(source: &dyn EventSource, stub: &Stub) -> Result<Structure, Un
                 Op::Unlink => {
                     structure.unlink_spans.insert((call.tid, call.end_ns), (&call).into());
                 }
-                // An open of any file takes over the descriptor number of the previous pass.
-                Op::Open | Op::Munmap | Op::Msync | Op::MsyncAsync => structure.calls.push(call),
+                // An open or a duplicate of any file takes over the descriptor number of the previous pass.
+                Op::Open | Op::Dup | Op::Munmap | Op::Msync | Op::MsyncAsync => structure.calls.push(call),
                 _ if on_followed_file(&call).is_some() => structure.calls.push(call),
                 _ => {}
             }

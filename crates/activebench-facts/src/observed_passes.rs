@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
@@ -66,11 +66,73 @@ pub struct ObservedPasses<'a> {
     syncs: HashMap<FileId, Vec<CallSpan>>,
     /// Calls that only began or awaited the writing of its data, likewise.
     waits: HashMap<FileId, Vec<CallSpan>>,
-    /// Opens of descriptors through which no data went, by process and file: a descriptor that was opened and then
-    /// duplicated, in order.
-    bare_opens: HashMap<(u32, FileId), Vec<u64>>,
-    /// Start and end of the processes that the program started and that have ended: a script times a command from outside.
-    processes: HashMap<u32, (u64, u64)>,
+    /// Descriptors through which no data went, in order: they were opened and then duplicated, or left to another process.
+    bare: HashMap<FileId, Vec<Bare>>,
+    processes: Processes,
+}
+
+/// The processes that the program started and that have ended. A script times them from outside.
+#[derive(Debug, Default)]
+struct Processes {
+    by_number: HashMap<u32, Process>,
+    /// Start and end of those of each parent, in order.
+    of_parent: HashMap<u32, Vec<(u64, u64)>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    parent: u32,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl Processes {
+    fn new(activity: &Activity) -> Self {
+        let known: HashSet<u32> = activity.tasks.iter().map(|task| task.tgid).collect();
+        let mut processes = Self::default();
+        for task in &activity.tasks {
+            let (parent, start_ns) = (task.parent_tgid, task.start_ns);
+            let Some(end_ns) = task.end_ns.filter(|_| task.tid == task.tgid && known.contains(&parent)) else {
+                continue;
+            };
+            processes.by_number.insert(task.tgid, Process { parent, start_ns, end_ns });
+            processes.of_parent.entry(parent).or_default().push((start_ns, end_ns));
+        }
+        processes.of_parent.values_mut().for_each(|spans| spans.sort_unstable());
+        processes
+    }
+
+    /// Returns the end of the process that a parent had before a time, and the start of its next one after another time.
+    fn around(&self, parent: u32, start_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
+        let spans = self.of_parent.get(&parent)?;
+        let before = spans[..spans.partition_point(|(own_ns, _)| *own_ns < start_ns)].last()?;
+        let after = spans.get(spans.partition_point(|(own_ns, _)| *own_ns < end_ns))?;
+        (before.1 <= start_ns).then_some((before.1, after.0))
+    }
+}
+
+/// A descriptor through which no data went.
+#[derive(Clone, Copy, Debug)]
+struct Bare {
+    /// When it was made.
+    at_ns: u64,
+    /// When the file was opened: earlier, for a duplicate.
+    open_ns: u64,
+    is_duplicate: bool,
+    /// End of its close; `None` where it was never closed.
+    close_ns: Option<u64>,
+}
+
+/// Puts descriptors in their order, each duplicate with the open before it.
+fn in_order_with_opens(bare: &mut [Bare]) {
+    bare.sort_by_key(|one| one.at_ns);
+    let mut opened_ns = None;
+    for one in bare {
+        match opened_ns {
+            Some(open_ns) if one.is_duplicate => one.open_ns = open_ns,
+            _ => opened_ns = Some(one.open_ns),
+        }
+    }
 }
 
 /// Returns the first of these calls, in their order, that began behind a run of writes; `None` behind reads.
@@ -103,7 +165,7 @@ impl<'a> ObservedPasses<'a> {
         let global_syncs = successful(activity);
         let data = data_files(activity);
         let (mut syncs, mut waits) = (HashMap::default(), HashMap::default());
-        let mut bare_opens: HashMap<(u32, FileId), Vec<u64>> = HashMap::default();
+        let mut bare: HashMap<FileId, Vec<Bare>> = HashMap::default();
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
             for span in own.map(|brief| brief.span).filter(|span| span.returned == 0) {
@@ -111,12 +173,14 @@ impl<'a> ObservedPasses<'a> {
                 of_kind.entry(pass.file).or_default().push(span);
             }
             if let Some(open) = pass.open.filter(|_| !pass.steps.iter().any(is_data)) {
-                bare_opens.entry((pass.tgid, pass.file)).or_default().push(open.start_ns);
+                let is_duplicate = open.op == Op::Dup;
+                let (at_ns, close_ns) = (open.start_ns, pass.close.map(|close| close.end_ns));
+                bare.entry(pass.file).or_default().push(Bare { at_ns, open_ns: at_ns, is_duplicate, close_ns });
             }
         }
         let in_order = |spans: &mut Vec<CallSpan>| spans.sort_by_key(|span| span.start_ns);
         syncs.values_mut().chain(waits.values_mut()).for_each(in_order);
-        bare_opens.values_mut().for_each(|opens| opens.sort_unstable());
+        bare.values_mut().for_each(|bare| in_order_with_opens(bare));
         let mut found = Self {
             passes: Vec::new(),
             runs: Vec::new(),
@@ -126,8 +190,8 @@ impl<'a> ObservedPasses<'a> {
             global_syncs,
             syncs,
             waits,
-            bare_opens,
-            processes: started_processes(activity),
+            bare,
+            processes: Processes::new(activity),
         };
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             add_runs(pass, &mut found.runs);
@@ -254,16 +318,35 @@ impl<'a> ObservedPasses<'a> {
         found.into_iter().flatten().min_by_key(|sync| sync.start_ns)
     }
 
-    /// Returns when the file of a run was opened for it: the first open, where the descriptor is a duplicate.
+    /// Returns when the file of a run was opened for it: the first open, where the descriptor is a duplicate or that of
+    /// another process (a shell opens `> file` before it starts the command).
     fn opened(&self, run: &Run<'_>) -> Option<u64> {
-        let open = run.pass.open?;
-        let bare = self.bare_opens.get(&(run.pass.tgid, run.pass.file)).filter(|_| open.op == Op::Dup);
-        let before = bare.and_then(|opens| opens[..opens.partition_point(|at_ns| *at_ns <= open.start_ns)].last());
-        Some(before.copied().unwrap_or(open.start_ns))
+        let own = run.pass.open.map(|open| open.start_ns);
+        self.bare_of(run).map(|bare| bare.open_ns).or(own)
     }
 
-    /// Returns the times of processes that a program started for a pass: a name, the end in words, start and end. None where
-    /// the program itself did a part of it.
+    /// Returns the end of the last close of a run's descriptor, by whoever had it too.
+    fn closed(&self, run: &Run<'_>) -> Option<u64> {
+        let own = run.pass.close.map(|close| close.end_ns);
+        own.max(self.bare_of(run).and_then(|bare| bare.close_ns))
+    }
+
+    /// Returns the descriptor without data from which a run has its own.
+    fn bare_of(&self, run: &Run<'_>) -> Option<&Bare> {
+        let until_ns = match run.pass.open {
+            Some(open) if open.op == Op::Dup => open.start_ns,
+            Some(_) => return None,
+            None => run.start_ns,
+        };
+        let bare = self.bare.get(&run.pass.file)?;
+        let last = bare[..bare.partition_point(|one| one.at_ns <= until_ns)].last()?;
+        // One that was closed before was another one's; a duplicate outlives the first.
+        let is_of = run.pass.open.is_some() || last.close_ns.is_none_or(|close_ns| close_ns >= run.start_ns);
+        is_of.then_some(last)
+    }
+
+    /// Returns the times of processes that a program started for a pass: a name, the span in words, start and end. None
+    /// where the program itself did a part of it.
     fn times_of_processes<'b>(
         &self,
         runs: impl Iterator<Item = &'b Run<'a>> + Clone,
@@ -273,17 +356,33 @@ impl<'a> ObservedPasses<'a> {
     where
         'a: 'b,
     {
-        let own = runs.clone().map(|run| self.processes.get(&run.pass.tgid).copied());
-        let span = own.reduce(|one, other| one.zip(other).map(|(one, other)| (one.0.min(other.0), one.1.max(other.1))));
-        let Some((from_ns, until_ns)) = span.flatten() else { return Vec::new() };
-        if start_ns.saturating_sub(from_ns) > PAUSE_NS.max(end_ns - start_ns) || until_ns < end_ns {
+        let own = runs.clone().map(|run| self.processes.by_number.get(&run.pass.tgid).copied());
+        let together = |one: Process, other: Process| Process {
+            start_ns: one.start_ns.min(other.start_ns),
+            end_ns: one.end_ns.max(other.end_ns),
+            ..one
+        };
+        let own = own.reduce(|one, other| one.zip(other).map(|(one, other)| together(one, other)));
+        let Some(Process { parent, start_ns: from_ns, end_ns: until_ns }) = own.flatten() else { return Vec::new() };
+        let is_near = |from_ns: u64| start_ns.saturating_sub(from_ns) <= PAUSE_NS.max(end_ns - start_ns);
+        if !is_near(from_ns) || until_ns < end_ns {
             return Vec::new();
         }
-        let mut times = vec![("process", "its end", from_ns, until_ns)];
+        let mut times = vec![("process", "start of the process to its end", from_ns, until_ns)];
         // `cp a b; sync b`: the sync is a process of its own.
-        let synced = runs.filter_map(|run| self.processes.get(&self.sync_behind(run)?.tid));
-        let synced_ns = synced.map(|(_, end_ns)| *end_ns).max().filter(|at_ns| *at_ns > until_ns);
-        times.extend(synced_ns.map(|at_ns| ("process-and-sync", "the end of the one that synced", from_ns, at_ns)));
+        let synced = runs.clone().filter_map(|run| self.processes.by_number.get(&self.sync_behind(run)?.tid));
+        let synced_ns = synced.map(|process| process.end_ns).max().filter(|at_ns| *at_ns > until_ns);
+        let to_sync = "start of the process to the end of the one that synced";
+        times.extend(synced_ns.map(|at_ns| ("process-and-sync", to_sync, from_ns, at_ns)));
+        // `date; cat a > b; date`: the shell opens and closes the file.
+        let opened_ns = runs.filter_map(|run| self.opened(run)).min().unwrap_or(from_ns);
+        let between = self.processes.around(parent, from_ns.min(opened_ns), synced_ns.unwrap_or(until_ns));
+        let of_between = "end of the process before to the start of the next one";
+        times.extend(
+            between
+                .filter(|(before_ns, _)| is_near(*before_ns))
+                .map(|(before_ns, after_ns)| ("all-between-processes", of_between, before_ns, after_ns)),
+        );
         times
     }
 
@@ -319,8 +418,8 @@ impl<'a> ObservedPasses<'a> {
             written.peek().is_some()
                 && written.all(|run| self.durable_behind(run).is_some_and(|sync| sync.end_ns <= until_ns))
         };
-        let closed = runs().filter(|run| run.is_last).filter_map(|run| run.pass.close);
-        let closed = closed.map(|close| close.end_ns).filter(|at_ns| *at_ns > end_ns).max();
+        let closed = runs().filter(|run| run.is_last).filter_map(|run| self.closed(run));
+        let closed = closed.filter(|at_ns| *at_ns > end_ns).max();
         let mut ends = vec![("", end_ns)];
         ends.extend(synced.map(|at_ns| ("sync", at_ns)));
         ends.extend(closed.map(|at_ns| ("close", at_ns)));
@@ -355,9 +454,9 @@ impl<'a> ObservedPasses<'a> {
                 windows.push(ObservedWindow { phase, clock, start_ns, end_ns: *end_ns, has_sync });
             }
         }
-        for (kind, until, start_ns, end_ns) in of_processes {
+        for (kind, span, start_ns, end_ns) in of_processes {
             let phase = unique(format!("{stem}-with-{kind}"), ids);
-            let clock = format!("inferred from the printed figure: start of the process to {until}");
+            let clock = format!("inferred from the printed figure: {span}");
             windows.push(ObservedWindow { phase, clock, start_ns, end_ns, has_sync: is_synced(end_ns) });
         }
         let observed = ObservedPass {
@@ -514,14 +613,6 @@ fn places<T>(runs: &[T]) -> Set {
 
 fn of_set<'b, T>(runs: &'b [T], set: &'b [u32]) -> impl Iterator<Item = &'b T> + Clone {
     set.iter().map(|place| &runs[*place as usize])
-}
-
-/// Returns start and end of the processes that have ended, but for the program itself.
-fn started_processes(activity: &Activity) -> HashMap<u32, (u64, u64)> {
-    let known: HashSet<u32> = activity.tasks.iter().map(|task| task.tgid).collect();
-    let is_started = |task: &&Task| task.tid == task.tgid && known.contains(&task.parent_tgid);
-    let started = activity.tasks.iter().filter(is_started);
-    started.filter_map(|task| Some((task.tgid, (task.start_ns, task.end_ns?)))).collect()
 }
 
 /// What distinguishes a set of runs from another: its directions (a copy in the kernel is a read and a write at one time),

@@ -128,6 +128,36 @@ fn a_copy_in_the_kernel_is_judged_by_its_write() {
     assert_eq!(claims(&cached), ["throughput write: misleading"], "{}", cached.story());
 }
 
+/// Times a command from outside. The shell opens and closes the file that the command writes.
+const SHELL: &str = r#"
+start=$(date +%s%N)
+eval "$1"
+end=$(date +%s%N)
+awk -v ns=$((end - start)) 'BEGIN { printf "disk write %.1f MiB/s (%.3f s)\n", 1536 / (ns / 1e9), ns / 1e9 }'
+"#;
+
+#[test]
+fn a_script_that_times_a_command_from_outside_has_its_figure_judged() {
+    needs!("sh", "awk", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 4096, "noatime");
+    volume.lay_out("data", 1536);
+    let timed = |shell: &str, command: &str| {
+        let script = format!("cd {} || exit\n{SHELL}", volume.path().display());
+        verify(&volume, &[], &[shell, "-c", &script, "script", command])
+    };
+    let why = |shell: &str, command: &str, run: &Verified| {
+        format!("{shell} {command}: {}: {}", run.report["unmatched"], run.story())
+    };
+    // Long enough that the start of `date` is little of it.
+    for (shell, command) in [("bash", "cp data copy"), ("sh", "cat data > copy")] {
+        let honest = timed(shell, &format!("{command}; sync copy"));
+        assert_eq!(claims(&honest), ["throughput write: confirmed"], "{}", why(shell, command, &honest));
+        honest.assert_honest();
+        let cached = timed(shell, command);
+        assert_eq!(claims(&cached), ["throughput write: misleading"], "{}", why(shell, command, &cached));
+    }
+}
+
 #[test]
 fn a_statement_of_the_user_is_kept_for_a_recheck_and_a_bad_one_is_refused() {
     needs!("python3", "mkfs.ext4", "losetup");

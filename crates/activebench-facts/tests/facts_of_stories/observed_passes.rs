@@ -232,3 +232,51 @@ fn reads_may_be_timed_from_the_second_one_on() {
     let facts = story.facts(passes.phase(1, 0, 1, None));
     check("later reads", &facts, &[(ReadBytes, blocks(20)), (Window, count(end_ns - start_ns))]);
 }
+
+#[test]
+fn a_command_that_is_timed_from_outside_has_the_times_of_its_processes() {
+    use activebench_model::event::TaskEventKind::{Born, Exited};
+    let mut story = Story::new();
+    let run = |story: &mut Story, tgid: u32, work: &mut dyn FnMut(&mut Story)| {
+        story.now += 10_000;
+        let start_ns = story.now;
+        story.task(Born, tgid, tgid, TOOL);
+        work(story.by(tgid, tgid));
+        story.now += 1_000;
+        story.task(Exited, tgid, tgid, 0);
+        (start_ns, story.now)
+    };
+    // `date; cat > a; sync a; date`: the shell opens the file, and the command has its descriptor.
+    let first = run(&mut story, 200, &mut |_| ());
+    let opened = story.by(TOOL, TOOL).open(3, "/mnt/a");
+    let copying = run(&mut story, 300, &mut |story| {
+        story.writes(3, 4);
+    });
+    story.by(TOOL, TOOL).close(3);
+    let syncing = run(&mut story, 400, &mut |story| {
+        story.open(3, "/mnt/a");
+        story.fsync(3);
+        story.close(3);
+    });
+    let last = run(&mut story, 500, &mut |_| ());
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let windows = &passes.passes()[0].windows;
+    let of = |phase: &str| {
+        let window = windows.iter().find(|window| window.phase == phase);
+        let window = window.unwrap_or_else(|| panic!("no {phase} in {windows:?}"));
+        (window.start_ns, window.end_ns, window.has_sync)
+    };
+    assert_eq!(of("write-a-with-process"), (copying.0, copying.1, false));
+    assert_eq!(of("write-a-with-process-and-sync"), (copying.0, syncing.1, true));
+    assert_eq!(of("write-a-with-all-between-processes"), (first.1, last.0, true));
+    assert_eq!(of("write-a-with-open-and-sync").0, opened.start_ns);
+    // What the program does itself has no such time.
+    let mut story = Story::new();
+    story.open(3, "/mnt/a");
+    story.writes(3, 4);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let windows = &passes.passes()[0].windows;
+    assert!(windows.iter().all(|window| !window.phase.contains("process")), "{windows:?}");
+}
