@@ -54,6 +54,9 @@ pub struct OutputWrite {
     pub tgid: u32,
     /// 1 or 2.
     pub fd: i32,
+    /// The pipe or terminal; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileId>,
 }
 
 /// Asynchronous requests of one process, operation and size that follow one another without a

@@ -93,7 +93,7 @@ impl Run {
             match call.op {
                 Op::Sync => activity.global_syncs.push(span),
                 Op::Write if matches!(call.fd, 1 | 2) && !open.contains_key(&(call.tgid, call.fd)) => {
-                    activity.output_writes.push(OutputWrite { span, tgid: call.tgid, fd: call.fd });
+                    activity.output_writes.push(OutputWrite { span, tgid: call.tgid, fd: call.fd, file: None });
                 }
                 Op::Unlink => activity.unlinks.push(NamedCall { span, name: name.clone() }),
                 Op::Open => {
