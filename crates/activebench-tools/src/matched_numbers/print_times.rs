@@ -48,7 +48,8 @@ impl PrintTimes {
 
 /// Returns the writes of which a stream of this many bytes consists, in order; empty where they are not known.
 ///
-/// Those of a shell's `$(...)` go through descriptor 1, too, but to a pipe of their own.
+/// Those of a shell's `$(...)` go through descriptor 1, too, but to a pipe of their own. What a filter behind the tool
+/// prints again (`| tee log`) has the same bytes, and was printed first by the tool.
 pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> Vec<&OutputWrite> {
     let all: Vec<&OutputWrite> = writes.iter().filter(|write| write.fd == fd).collect();
     if all.iter().map(|write| written(write)).sum::<u64>() == bytes {
@@ -58,11 +59,10 @@ pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> V
     for (file, bytes) in all.iter().filter_map(|write| Some((write.file?, written(write)))) {
         *by_file.entry(file).or_default() += bytes;
     }
-    let mut whole = by_file.into_iter().filter(|(_, written)| *written == bytes).map(|(file, _)| file);
-    match (whole.next(), whole.next()) {
-        (Some(stream), None) => all.into_iter().filter(|write| write.file == Some(stream)).collect(),
-        _ => Vec::new(),
-    }
+    let is_whole = |write: &&OutputWrite| write.file.is_some_and(|file| by_file[&file] == bytes);
+    let stream = all.iter().copied().filter(is_whole).min_by_key(|write| write.span.start_ns);
+    let Some(stream) = stream.and_then(|write| write.file) else { return Vec::new() };
+    all.into_iter().filter(|write| write.file == Some(stream)).collect()
 }
 
 fn written(write: &OutputWrite) -> u64 {
@@ -94,7 +94,7 @@ mod tests {
             ("one pipe", &[(Some(1), 5), (Some(1), 6)][..], 11, &[0, 100][..]),
             ("pipes that are not known", &[(None, 5), (None, 6)], 11, &[0, 100]),
             ("a substitution of the shell before it", &[(Some(2), 19), (Some(1), 5), (Some(1), 6)], 11, &[100, 200]),
-            ("two of the same size", &[(Some(2), 5), (Some(1), 5)], 5, &[]),
+            ("a filter behind the tool", &[(Some(2), 5), (Some(1), 5), (Some(2), 6), (Some(1), 6)], 11, &[0, 200]),
             ("writes that were not seen", &[(Some(2), 19), (Some(1), 5)], 11, &[]),
             ("a failed write", &[(Some(1), -32), (Some(1), 5)], 5, &[0, 100]),
         ] {
