@@ -77,12 +77,31 @@ pub(crate) fn of_run(
         // Where a part of what it printed is not known, its figure may be in that part.
         measurement.missing_output_bytes > 0 || execution::is_shown(adapter, &measurement.command, output, &shown)
     };
-    let kept: Vec<bool> = all.iter().map(is_measured).collect();
+    let mut kept: Vec<bool> = all.iter().map(is_measured).collect();
+    if !has_benchmark {
+        keep_summarised(&all, &shown, &mut kept);
+    }
     drop(shown);
     let mut measured: Vec<(Measurement, ToolOutput)> =
         all.into_iter().zip(kept).filter_map(|(one, is_kept)| is_kept.then_some(one)).collect();
     measured.iter_mut().zip(1..).for_each(|((measurement, _), number)| measurement.number = number);
     measured
+}
+
+/// Keeps all executions of a command of which the script shows a summary: a mean is not that of the one whose figure is
+/// shown.
+fn keep_summarised(all: &[(Measurement, ToolOutput)], shown: &Shown<'_>, kept: &mut [bool]) {
+    let mut by_command: BTreeMap<(&str, &[String]), Vec<usize>> = BTreeMap::new();
+    for (place, (measurement, _)) in all.iter().enumerate() {
+        by_command.entry((&measurement.tool, &measurement.command.argv)).or_default().push(place);
+    }
+    for ((tool, _), places) in by_command {
+        let Some(adapter) = adapter_by_name(tool) else { continue };
+        let printed: Vec<&ToolOutput> = places.iter().map(|place| &all[*place].1).collect();
+        if execution::is_summarised(adapter, &all[places[0]].0.command, &printed, shown) {
+            places.into_iter().for_each(|place| kept[place] = true);
+        }
+    }
 }
 
 fn is_everyday(tool: &str) -> bool {

@@ -226,7 +226,7 @@ impl Uses {
         self.bursts.feed(call);
         self.undecoded.feed(call);
         if matches!(call.op, Op::Write | Op::Writev) && call.kind == FileKind::Other && matches!(call.fd, 1 | 2) {
-            self.output_writes.push(OutputWrite { span: call.into(), tgid: call.tgid, fd: call.fd });
+            self.output_writes.push(OutputWrite { span: call.into(), tgid: call.tgid, fd: call.fd, file: call.file });
         }
     }
 }

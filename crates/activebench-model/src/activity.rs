@@ -54,6 +54,9 @@ pub struct OutputWrite {
     pub tgid: u32,
     /// 1 or 2.
     pub fd: i32,
+    /// The pipe or terminal; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileId>,
 }
 
 /// Asynchronous requests of one process, operation and size that follow one another without a
@@ -243,9 +246,9 @@ pub struct Step {
     pub tids: Box<[u32]>,
     /// The first calls of the step, seeks included, at most [`Step::HEAD`].
     pub head: Box<[CallBrief]>,
-    /// The last call of a step of syncs that has more calls than [`Self::head`]; `None` otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_sync: Option<Box<CallSpan>>,
+    /// The last calls of a step of syncs beyond [`Self::head`], by their starts, at most [`Step::TAIL`]; empty otherwise.
+    #[serde(default, skip_serializing_if = "<[CallSpan]>::is_empty")]
+    pub last_syncs: Box<[CallSpan]>,
     /// Lowest offset touched; -1 when unknown.
     pub min_offset: i64,
     /// Highest offset touched; -1 when unknown.
@@ -266,10 +269,34 @@ impl Step {
         }
     }
 
+    /// Number of last calls that a step of syncs keeps.
+    pub const TAIL: usize = 2;
+
+    /// Adds syncs beyond the head to the last calls of the step.
+    pub fn add_to_last_syncs(&mut self, syncs: impl IntoIterator<Item = CallSpan>) {
+        let mut last: Vec<CallSpan> = self.last_syncs.iter().copied().chain(syncs).collect();
+        last.sort_by_key(|span| span.start_ns);
+        last.drain(..last.len().saturating_sub(Self::TAIL));
+        self.last_syncs = last.into_boxed_slice();
+    }
+
     /// Returns the last call of a step of syncs; `None` if it is not known.
     pub fn last_sync(&self) -> Option<CallSpan> {
-        let kept = || (self.calls == self.head.len() as u64).then(|| self.head.last().map(|call| call.span)).flatten();
-        self.last_sync.as_deref().copied().or_else(kept)
+        self.sync_from_end(0)
+    }
+
+    /// Returns the call before the last one of a step of syncs; `None` if it is not known or there is only one.
+    pub fn sync_before_last(&self) -> Option<CallSpan> {
+        self.sync_from_end(1)
+    }
+
+    fn sync_from_end(&self, place: usize) -> Option<CallSpan> {
+        // More calls than are kept, and none of the last ones: the end of the step is not known.
+        if self.last_syncs.is_empty() && self.calls != self.head.len() as u64 {
+            return None;
+        }
+        let kept = || self.head.iter().map(|call| call.span).chain(self.last_syncs.iter().copied());
+        kept().rev().nth(place)
     }
 
     /// Adds a thread to those that made the calls.

@@ -26,7 +26,7 @@ pub struct Phase {
     #[serde(default)]
     pub call_bytes: Option<u64>,
     /// Bytes of most calls, where the tool divides one operation of `block_bytes` into several calls by design. `None`
-    /// where an operation is one call.
+    /// where an operation is one call; 0 where several calls make one, of sizes that nothing states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divided_into_bytes: Option<u64>,
     /// Bytes to be moved according to the command, over all tasks; `None` when not stated.

@@ -177,6 +177,39 @@ pub fn is_quoted(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOut
     shown.has(&rates, |line| !is_of_others(line))
 }
 
+/// Returns true if the command shows a summary of several executions of one command of an everyday program: their mean,
+/// or the rate of one of them in a line that says mean, average or median. `printed` is what each of them printed.
+pub fn is_summarised(adapter: &dyn Adapter, command: &CommandLine, printed: &[&ToolOutput], shown: &Shown<'_>) -> bool {
+    if !adapter.is_everyday() || printed.len() < 2 {
+        return false;
+    }
+    let rate =
+        |output: &&ToolOutput| figures(adapter, command, output).into_iter().find(|claim| claim.metric.is_rate(true));
+    let rates: Vec<Claim> = printed.iter().filter_map(rate).collect();
+    if rates.len() < printed.len() {
+        return false;
+    }
+    let says_so = |line: &[u8]| {
+        let line = String::from_utf8_lossy(line).to_lowercase();
+        line.split(|c: char| !c.is_alphabetic()).any(|word| ["mean", "average", "avg", "median"].contains(&word))
+    };
+    shown.has(&rates, says_so) || mean(&rates).is_some_and(|mean| shown.has(&[mean], |_| true))
+}
+
+/// Returns the mean of rates, also as a script computes it from what was printed.
+fn mean(rates: &[Claim]) -> Option<Claim> {
+    let first = rates.first()?;
+    let is_alike = |claim: &Claim| claim.printed.unit == first.printed.unit && claim.metric == first.metric;
+    let printed: Option<Vec<f64>> =
+        rates.iter().map(|claim| claim.printed.text.parse().ok().filter(|_| is_alike(claim))).collect();
+    let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let values: Vec<f64> = rates.iter().map(|claim| claim.value.value).collect();
+    let mut mean = first.clone();
+    mean.printed.text = format!("{:.4}", of(&printed?));
+    mean.value.value = of(&values);
+    Some(mean)
+}
+
 fn executions_of_tools<'a>(
     command: &CommandLine,
     execs: &'a [Exec],
@@ -333,6 +366,35 @@ mod tests {
             let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(behind_wrapper(&argv, &Iozone), expected, "{argv:?}");
         }
+    }
+
+    #[test]
+    fn runs_of_one_command_are_measurements_where_their_summary_is_shown() {
+        let report = |(seconds, rate): (&str, &str)| ToolOutput {
+            stderr: format!(
+                "64+0 records in\n64+0 records out\n67108864 bytes (67 MB, 64 MiB) copied, {seconds} s, {rate} MB/s\n"
+            )
+            .into_bytes(),
+            ..ToolOutput::default()
+        };
+        let printed = [("0.610081", "110"), ("0.500813", "134"), ("0.554619", "121")].map(report);
+        let command = CommandLine { argv: vec!["dd".to_owned(), "of=x".to_owned()], ..CommandLine::default() };
+        let check = |text: &str, runs: usize, expected: bool| {
+            let shown = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+            let shown = Shown::new(&shown, &printed);
+            let of: Vec<&ToolOutput> = printed.iter().take(runs).collect();
+            assert_eq!(is_summarised(&crate::dd::Dd, &command, &of, &shown), expected, "{text} of {runs}");
+            assert!(!is_summarised(&Iozone, &command, &of, &shown));
+        };
+        check("121.667 MB/s\n", 3, true);
+        check("written at 116.03 MiB/s\n", 3, true);
+        check("average 134 MB/s\n", 3, true);
+        check("Median: 121 MB/s\n", 3, true);
+        // One of them, another number, one run, nothing.
+        check("134 MB/s\n", 3, false);
+        check("average 243.333 MB/s\n", 3, false);
+        check("average 110 MB/s\n", 1, false);
+        check("", 3, false);
     }
 
     #[test]

@@ -92,6 +92,7 @@ const MOST_OF_OBJECT: u64 = 8;
 const MOST_OF_BLOCK: usize = 16;
 
 pub use print_times::PrintTimes;
+pub(crate) use print_times::writes_of_stream;
 
 /// What is known of a run beside its passes and output.
 #[derive(Clone, Copy, Debug)]

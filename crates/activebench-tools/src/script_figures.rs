@@ -11,6 +11,7 @@ mod alone;
 mod altered;
 mod candidates;
 mod label;
+mod reprinted;
 
 use std::collections::HashSet;
 
@@ -102,7 +103,12 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let shown = of_tools.shown(of_command);
     without_listed_repeats(&mut figures, &candidates, &shown);
     let is_written = |line: &str| of_tools.include(line);
-    altered::mark(of_command, measured.outputs, |line| !is_written(line), &shown, measured.claims, &mut figures);
+    // `fio --output=FILE`: the report is in a file, and the script prints that.
+    let of_file = |file: &ToolFile| ToolOutput { stdout: file.bytes.clone(), ..ToolOutput::default() };
+    let files: Vec<ToolOutput> = of_command.files.iter().map(of_file).collect();
+    let written = altered::Written { printed: measured.outputs, files: &files, shown: &shown };
+    altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
+    reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
     figures
 }
 

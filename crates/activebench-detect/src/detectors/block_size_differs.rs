@@ -60,7 +60,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let Some(block) = phase.divided_into_bytes.or(phase.block_bytes).filter(|block| *block > 0) else {
         read_whole(phase)?;
-        return Err(Halt::not_applicable("The tool was configured with several block sizes."));
+        return Err(Halt::not_applicable("No single size of the calls is stated."));
     };
     if case.run.maps_files(phase) {
         return Err(Halt::not_applicable("Data moves through a mapping, which has no blocks."));

@@ -14,6 +14,8 @@
 //!   blocks): it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
 //!   numbers too, and the tool's own line is not in the output. It fails.
+//! - The script printed a report of the tool again, such as the JSON file of `--output=FILE`, and a figure in it is
+//!   another one: at least half of the report's figures are those of the measurement. It fails.
 //! - The unit is off by 1000, 1024 or 8: it fails.
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.

@@ -387,7 +387,7 @@ pub(super) fn first(kind: StepKind, call: &PlainCall) -> Step {
         seeks: 0,
         tids: Box::new([call.tid]),
         head: Box::new([call.into()]),
-        last_sync: None,
+        last_syncs: Box::default(),
         min_offset,
         max_offset,
     }
@@ -427,9 +427,7 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     let more = head.split_off(head.len().min(Step::HEAD));
     step.head = head.into_boxed_slice();
     if step.kind == StepKind::Sync && next.kind == StepKind::Sync {
-        let known = [step.last_sync.take(), next.last_sync.clone()].into_iter().flatten();
-        let added = more.iter().map(|call| Box::new(call.span));
-        step.last_sync = known.chain(added).max_by_key(|span| span.start_ns);
+        step.add_to_last_syncs(more.iter().map(|call| call.span).chain(next.last_syncs.iter().copied()));
     }
     next.tids.iter().for_each(|tid| step.add_thread(*tid));
     if step.kind != next.kind {

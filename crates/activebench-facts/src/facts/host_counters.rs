@@ -398,7 +398,7 @@ mod tests {
             seeks: 0,
             tids: Box::new([1]),
             head: Box::default(),
-            last_sync: None,
+            last_syncs: Box::default(),
             min_offset: 0,
             max_offset: 0,
         };

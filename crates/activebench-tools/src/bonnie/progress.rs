@@ -8,6 +8,7 @@ use activebench_model::activity::{Activity, CallSpan};
 
 use super::catalogue::Kind;
 use super::messages::DONE;
+use crate::matched_numbers::writes_of_stream;
 
 /// A test framed by its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Placed {
     fn new(stderr: &[u8], activity: &Activity) -> Option<Self> {
         let mut end = 0_usize;
         let mut writes = Vec::new();
-        for write in activity.output_writes.iter().filter(|write| write.fd == 2) {
+        for write in writes_of_stream(&activity.output_writes, 2, stderr.len() as u64) {
             let Ok(bytes) = usize::try_from(write.span.returned) else { continue };
             end = end.checked_add(bytes)?;
             writes.push((end, write.span, write.tgid));
@@ -119,6 +120,7 @@ mod tests {
                     op: Op::Write,
                     returned: i64::try_from(word.len()).expect("a short word"),
                 },
+                file: None,
                 tgid: 7,
                 fd: 2,
             })

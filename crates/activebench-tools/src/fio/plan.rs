@@ -90,6 +90,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     };
     let kind = engine::kind(job.engine());
     let moves = !matches!(kind, Kind::Names(_));
+    // What a pipe holds decides how many calls splice needs for one block.
+    let is_divided = paired.jobs.iter().any(|job| job.options.engine() == Some("splice"));
     let region = Region::of(&paired.jobs);
     // Values common to several jobs apply to each of them.
     let loops = agreed(&paired.jobs, |job| region.loops(job));
@@ -110,6 +112,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             _ => Pattern::Unknown,
         },
         block_bytes: agreed(&paired.jobs, |job| job.block_bytes(way)).filter(|_| moves),
+        divided_into_bytes: is_divided.then_some(0),
         requested_bytes: requested_bytes(paired, way).filter(|_| moves),
         size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,

@@ -185,7 +185,8 @@ impl Options {
             'c' => self.include_close = true,
             'o' => self.sync_writes = true,
             'I' => self.direct = true,
-            'B' => self.mapping.plain = true,
+            // iozone takes back an earlier -D and -G: `-G -B` syncs no record.
+            'B' => self.mapping = Mapping { plain: true, ..Mapping::default() },
             'D' => self.mapping.msync_async = true,
             'G' => self.mapping.msync_sync = true,
             'Z' => self.mixed_mapping = true,
@@ -435,6 +436,9 @@ mod tests {
         assert!(parse("iozone -B").mapping.active());
         assert!(parse("iozone -D").mapping.active());
         assert!(!parse("iozone -G").mapping.active());
+        let syncs = |command| (parse(command).mapping.msync_async, parse(command).mapping.msync_sync);
+        assert_eq!((syncs("iozone -B -D"), syncs("iozone -B -G")), ((true, false), (false, true)));
+        assert_eq!((syncs("iozone -D -B"), syncs("iozone -G -B")), ((false, false), (false, false)));
         assert_eq!(parse("iozone -H 4 -k2").asynchronous, Some(('k', 2)));
     }
 

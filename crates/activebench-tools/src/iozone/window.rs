@@ -196,7 +196,10 @@ fn mapped_clock(pass: &Pass, options: &Options) -> Result<Clock, String> {
         match step.kind {
             StepKind::Sync => {
                 let first = step.head.iter().map(|call| call.span).find(|span| is_msync(span.op));
-                let last = step.last_sync().filter(|span| is_msync(span.op));
+                // iozone syncs the map once more after its clock, unless the clock covers the close, too.
+                let closing = options.include_flush && !options.include_close;
+                let last = if closing { step.sync_before_last() } else { step.last_sync() };
+                let last = last.filter(|span| is_msync(span.op));
                 if let Some(prepared) =
                     step.head.iter().map(|call| call.span).take_while(|span| !is_msync(span.op)).last()
                 {

@@ -1,6 +1,9 @@
 //! When each byte of an output was printed. A number is not about what happened after it was printed.
 
+use std::collections::HashMap;
+
 use activebench_model::activity::OutputWrite;
+use activebench_model::call::FileId;
 use activebench_model::claim::SourceLine;
 use activebench_model::output::ToolOutput;
 
@@ -15,16 +18,15 @@ pub struct PrintTimes {
 impl PrintTimes {
     /// From the writes of a run, in order, and its output.
     pub fn new(writes: &[OutputWrite], output: &ToolOutput) -> Self {
-        let of_stream = |fd: i32, bytes: &[u8]| {
+        let of_stream = |fd: i32, text: &[u8]| {
             let mut until = 0_u64;
-            let own = writes.iter().filter(|write| write.fd == fd);
-            let times: Vec<(u64, u64)> = own
+            let own = writes_of_stream(writes, fd, text.len() as u64);
+            own.into_iter()
                 .map(|write| {
-                    until += u64::try_from(write.span.returned).unwrap_or(0);
+                    until += written(write);
                     (until, write.span.start_ns)
                 })
-                .collect();
-            if until == bytes.len() as u64 { times } else { Vec::new() }
+                .collect()
         };
         Self { stdout: of_stream(1, &output.stdout), stderr: of_stream(2, &output.stderr) }
     }
@@ -41,5 +43,65 @@ impl PrintTimes {
         let text = if source.stream == "stdout" { &output.stdout } else { &output.stderr };
         let before = text.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(source.line).ok()?);
         self.at(&source.stream, before.map(|line| line.len() as u64).sum())
+    }
+}
+
+/// Returns the writes of which a stream of this many bytes consists, in order; empty where they are not known.
+///
+/// Those of a shell's `$(...)` go through descriptor 1, too, but to a pipe of their own. What a filter behind the tool
+/// prints again (`| tee log`) has the same bytes, and was printed first by the tool.
+pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> Vec<&OutputWrite> {
+    let all: Vec<&OutputWrite> = writes.iter().filter(|write| write.fd == fd).collect();
+    if all.iter().map(|write| written(write)).sum::<u64>() == bytes {
+        return all;
+    }
+    let mut by_file: HashMap<FileId, u64> = HashMap::new();
+    for (file, bytes) in all.iter().filter_map(|write| Some((write.file?, written(write)))) {
+        *by_file.entry(file).or_default() += bytes;
+    }
+    let is_whole = |write: &&OutputWrite| write.file.is_some_and(|file| by_file[&file] == bytes);
+    let stream = all.iter().copied().filter(is_whole).min_by_key(|write| write.span.start_ns);
+    let Some(stream) = stream.and_then(|write| write.file) else { return Vec::new() };
+    all.into_iter().filter(|write| write.file == Some(stream)).collect()
+}
+
+fn written(write: &OutputWrite) -> u64 {
+    u64::try_from(write.span.returned).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::activity::CallSpan;
+    use activebench_model::call::Op;
+
+    use super::*;
+
+    /// Writes to descriptor 1: the pipe and the bytes of each.
+    fn writes(of: &[(Option<u64>, i64)]) -> Vec<OutputWrite> {
+        let at = of.iter().zip((0..).step_by(100));
+        at.map(|((pipe, bytes), start_ns)| OutputWrite {
+            span: CallSpan { start_ns, end_ns: start_ns + 10, tid: 7, op: Op::Write, returned: *bytes },
+            tgid: 7,
+            fd: 1,
+            file: pipe.map(|ino| FileId { s_dev: 15, ino }),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_pipe_of_a_stream_is_known_by_its_bytes() {
+        for (what, of, bytes, expected) in [
+            ("one pipe", &[(Some(1), 5), (Some(1), 6)][..], 11, &[0, 100][..]),
+            ("pipes that are not known", &[(None, 5), (None, 6)], 11, &[0, 100]),
+            ("a substitution of the shell before it", &[(Some(2), 19), (Some(1), 5), (Some(1), 6)], 11, &[100, 200]),
+            ("a filter behind the tool", &[(Some(2), 5), (Some(1), 5), (Some(2), 6), (Some(1), 6)], 11, &[0, 200]),
+            ("writes that were not seen", &[(Some(2), 19), (Some(1), 5)], 11, &[]),
+            ("a failed write", &[(Some(1), -32), (Some(1), 5)], 5, &[0, 100]),
+        ] {
+            let writes = writes(of);
+            let found: Vec<u64> =
+                writes_of_stream(&writes, 1, bytes).into_iter().map(|write| write.span.start_ns).collect();
+            assert_eq!(found, expected, "{what}");
+        }
     }
 }

@@ -43,6 +43,7 @@ fn of_stated(text: &str, stated: &[&str], passes: &[ObservedPass]) -> Parsed {
 fn of_printed(text: &str, prints: &[(usize, u64)], stated: &[&str], passes: &[ObservedPass]) -> Parsed {
     let write = |(bytes, at_ns): &(usize, u64)| OutputWrite {
         span: CallSpan { start_ns: *at_ns, end_ns: at_ns + 1, tid: 1, op: Op::Write, returned: *bytes as i64 },
+        file: None,
         tgid: 1,
         fd: 1,
     };

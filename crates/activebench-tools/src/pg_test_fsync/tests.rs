@@ -138,6 +138,11 @@ impl Test {
         format!("{section}-{}", self.method.label().replace(", ", "-").replace('_', "-"))
     }
 
+    /// Returns true if one descriptor serves all of its writes.
+    pub(super) fn opens_once(&self) -> bool {
+        !matches!(self.method, Method::WriteFsyncClose | Method::WriteCloseFsync)
+    }
+
     /// Returns what its figure describes, and why.
     pub(super) fn subject(&self) -> (Subject, &'static str) {
         match self.method {

@@ -14,7 +14,7 @@ use activebench_model::units::Quantity;
 use crate::printed_numbers::each_line;
 
 /// Largest difference that is put down to rounding, as a share of the number.
-const ROUNDING_RATIO: f64 = 0.01;
+pub(super) const ROUNDING_RATIO: f64 = 0.01;
 
 /// Fewest letters by which a line is known again.
 const LEAST_LETTERS: usize = 5;
@@ -83,7 +83,7 @@ fn are_alike(one: &str, other: &str) -> bool {
 }
 
 /// Returns `true` for a ratio by which units differ.
-fn is_of_units(ratio: f64) -> bool {
+pub(super) fn is_of_units(ratio: f64) -> bool {
     let scales = [8.0, 1e3, 1024.0, 1e6, 1024.0 * 1024.0, 1024e3, 1e9];
     scales
         .iter()
@@ -101,13 +101,22 @@ fn is_the_line(own: &Shape<'_>, of_tool: &Shape<'_>, equal: usize) -> bool {
     }
 }
 
+/// What the tools wrote.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub(super) printed: &'a [ToolOutput],
+    /// Their files, each as an output.
+    pub(super) files: &'a [ToolOutput],
+    /// Their lines that the command printed.
+    pub(super) shown: &'a HashSet<String>,
+}
+
 /// Marks the numbers that differ from those of the tool's own line, and adds those that are not among the figures.
-/// `is_own` says whether a line is the script's; `shown` are the tools' lines that the command printed.
+/// `is_own` says whether a line is the script's.
 pub(super) fn mark(
     of_command: &ToolOutput,
-    of_tools: &[ToolOutput],
+    of_tools: Written<'_>,
     is_own: impl Fn(&str) -> bool,
-    shown: &HashSet<String>,
     claims: &[Claim],
     figures: &mut Vec<ScriptFigure>,
 ) {
@@ -122,11 +131,14 @@ pub(super) fn mark(
         return;
     }
     let mut written: HashMap<String, Vec<String>> = HashMap::new();
-    for output in of_tools {
+    // A file is not printed as a whole, and a report of another day has its lines of one number.
+    let printed = of_tools.printed.iter().map(|output| (output, 1));
+    for (output, least_numbers) in printed.chain(of_tools.files.iter().map(|output| (output, 2))) {
         each_line(output, |_, _, text, _| {
-            let Some(Shape { words, .. }) = shape(text).filter(|shape| wanted.contains(&shape.words)) else { return };
+            let is_wanted = |shape: &Shape<'_>| shape.numbers.len() >= least_numbers && wanted.contains(&shape.words);
+            let Some(Shape { words, .. }) = shape(text).filter(is_wanted) else { return };
             let alike = written.entry(words).or_default();
-            if alike.len() < MOST_ALIKE && !shown.contains(text.trim()) {
+            if alike.len() < MOST_ALIKE && !of_tools.shown.contains(text.trim()) {
                 alike.push(text.trim().to_owned());
             }
         });
@@ -156,7 +168,13 @@ pub(super) fn mark(
 }
 
 /// States a number of a line that is `ratio` times the tool's own.
-fn alter(line: &SourceLine, number: &str, ratio: f64, claim: Option<&Claim>, figures: &mut Vec<ScriptFigure>) {
+pub(super) fn alter(
+    line: &SourceLine,
+    number: &str,
+    ratio: f64,
+    claim: Option<&Claim>,
+    figures: &mut Vec<ScriptFigure>,
+) {
     let origin = |value: Quantity| Origin {
         derivation: Derivation::Equal,
         claims: claim.iter().map(|claim| claim.id.clone()).collect(),

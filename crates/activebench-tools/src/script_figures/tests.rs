@@ -143,6 +143,65 @@ fn a_row_of_numbers_with_another_number_is_altered() {
     assert_eq!(faulty("  49152   64   473104   421927   365593   764452\n").len(), 3);
 }
 
+/// Numbers of a script that ran fio into a file and then printed this, which were altered.
+fn altered_of_a_file(file: &str, printed: &str) -> Vec<String> {
+    let files = vec![ToolFile { name: "o.json".to_owned(), bytes: file.as_bytes().to_vec() }];
+    let argv = ["fio", "--name=a", "--rw=randread", "--output=o.json"].map(str::to_owned).to_vec();
+    let command = CommandLine { argv, ..CommandLine::default() };
+    let fio = ADAPTERS.iter().find(|adapter| adapter.name() == "fio").expect("it is registered");
+    let of_tool = ToolOutput { stdout: file.as_bytes().to_vec(), ..ToolOutput::default() };
+    let mut claims = fio.parse(&command, &of_tool, None).claims;
+    claims.iter_mut().for_each(|claim| claim.phase = format!("1-{}", claim.phase));
+    let measurement = Measurement { number: 1, tool: "fio".to_owned(), command, ..Measurement::default() };
+    let measured = Measured {
+        measurements: std::slice::from_ref(&measurement),
+        outputs: &[ToolOutput::default()],
+        claims: &claims,
+        phases: &[],
+    };
+    let of_command = ToolOutput { stdout: printed.as_bytes().to_vec(), files, ..ToolOutput::default() };
+    let figures = script_figures(&of_command, measured);
+    let altered = figures.into_iter().filter(|figure| figure.fault == Some(Fault::Altered));
+    altered.map(|figure| figure.printed.text).collect()
+}
+
+#[test]
+fn a_report_in_a_file_that_is_printed_with_another_number_is_altered() {
+    let normal = "a: (groupid=0, jobs=1): err= 0: pid=7: Fri Nov 27 15:12:03 2026
+  read: IOPS=6300, BW=24.6MiB/s (25.8MB/s)(24.6MiB/1001msec)
+    clat (usec): min=49, max=10865, avg=158.01, stdev=559.97
+  cpu          : usr=0.00%, sys=12.10%, ctx=6310, majf=0, minf=14
+     issued rwts: total=6307,0,0,0 short=0,0,0,0 dropped=0,0,0,0
+";
+    assert_eq!(altered_of_a_file(normal, &normal.replace("IOPS=6300", "IOPS=96300")), ["96300"]);
+    assert_eq!(altered_of_a_file(normal, normal), [""; 0]);
+
+    let json = r#"{
+  "fio version" : "fio-3.33",
+  "jobs" : [ { "jobname" : "a", "groupid" : 0, "error" : 0, "usr_cpu" : 1.3, "sys_cpu" : 10.1,
+      "job options" : { "name" : "a", "rw" : "randread" },
+      "read" : {
+        "io_bytes" : 20443136,
+        "bw_bytes" : 20422713,
+        "iops" : 4986.013986,
+        "runtime" : 1001,
+        "total_ios" : 4991,
+        "lat_ns" : { "min" : 50000, "max" : 9000000, "mean" : 199435.526949, "N" : 4991 }
+      } } ]
+}
+"#;
+    assert_eq!(altered_of_a_file(json, json), [""; 0]);
+    assert_eq!(altered_of_a_file(json, &json.replace(['\n', ' '], "")), [""; 0]);
+    assert_eq!(altered_of_a_file(json, &json.replace("4986.01", "14986.01")), ["14986.013986"]);
+    let in_one_line = json.replace("4986.013986", "9972.02").replace('\n', "");
+    assert_eq!(altered_of_a_file(json, &in_one_line), ["9972.02"]);
+    // The report of another day.
+    let other = json.replace("20443136", "31443136").replace("20422713", "31412713").replace("4986.0", "7669.0");
+    let other = other.replace("4991", "7677").replace("199435", "129435");
+    assert_eq!(altered_of_a_file(json, &format!("{json}{other}")), [""; 0]);
+    assert_eq!(altered_of_a_file(json, &other), [""; 0]);
+}
+
 #[test]
 fn an_honest_number_is_traced_in_any_unit() {
     let ran = [write("a", 812.4 * MIB), read("b", 1203.7 * MIB)];

@@ -35,7 +35,7 @@ fn activity(calls: &str, command: &str, printed_us: &[u64]) -> Activity {
         op: Op::Write,
         returned: 31,
     };
-    let written = |at_us: &u64| OutputWrite { span: span(*at_us), tgid: 7, fd: 2 };
+    let written = |at_us: &u64| OutputWrite { span: span(*at_us), tgid: 7, fd: 2, file: None };
     Activity {
         execs: vec![exec],
         output_writes: printed_us.iter().map(written).collect(),

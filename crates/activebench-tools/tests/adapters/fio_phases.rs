@@ -100,7 +100,7 @@ impl Run {
                 seeks: 0,
                 tids: Box::new([tid]),
                 head: Box::new([CallBrief { span: span(op, start_ms, end_ms, 0), offset: 0, requested: bytes }]),
-                last_sync: None,
+                last_syncs: Box::default(),
                 min_offset: 0,
                 max_offset: bytes as i64,
             }

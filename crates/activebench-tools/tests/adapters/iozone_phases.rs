@@ -355,20 +355,43 @@ fn the_first_page_of_a_mixed_writer_is_outside_its_clock() {
     assert_eq!(begins("iozone -i0 -s8k"), [writes[0], writes[3]]);
 }
 
-#[test]
-fn the_clock_ends_before_the_last_of_many_msyncs() {
+/// Returns the start and the end of the clock of a mapped writer, and the end of the sync inside, in us. It makes this
+/// many syncs of its map, 100 us apart and 50 us long, the first one at 1100.
+fn mapped_writer(options: &str, msyncs: u64) -> (u64, PartEnd, Option<u64>) {
     let mut calls =
         "task 1 1 0 0 -\n1000 1010 1 1 open 3 7 0 3 iozone.tmp write\n1020 1030 1 1 mmap 3 0 20480 4096\n".to_owned();
-    for record in 0..6 {
-        let start = 1100 + 100 * record;
+    let after = 1100 + 100 * msyncs;
+    for start in (1100..after).step_by(100) {
         writeln!(calls, "{start} {} 1 1 msync 3 4096 4096 0", start + 50).expect("a String takes everything");
     }
-    calls.push_str("1700 1710 1 1 munmap 3 4096 20480 0\n1720 1730 1 1 close 3 -1 0 0\n");
-    let found = phases("iozone -D -i0 -+n -s20k", &output(&row(20, 4, &[1, 0]), true), &Run::read(&calls));
+    writeln!(calls, "{after} {} 1 1 munmap 3 4096 20480 0", after + 10).expect("a String takes everything");
+    writeln!(calls, "{} {} 1 1 close 3 -1 0 0", after + 20, after + 30).expect("a String takes everything");
+    let command = format!("iozone {options} -i0 -+n -s20k");
+    let found = phases(&command, &output(&row(20, 4, &[1, 0]), true), &Run::read(&calls));
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].incomplete, None);
     let part = &found[0].parts[0];
-    assert_eq!((part.start_ns, part.end), (1_030_000, PartEnd::At(1_600_000)));
+    (part.start_ns, part.end, part.sync_inside.as_ref().map(|sync| sync.end_ns))
+}
+
+#[test]
+fn the_clock_ends_before_the_last_of_many_msyncs() {
+    assert_eq!(mapped_writer("-D", 6), (1_030_000, PartEnd::At(1_600_000), None));
+}
+
+#[test]
+fn the_msync_behind_the_clock_of_a_mapped_writer_is_outside() {
+    // -e syncs the map inside the clock. Without -c, iozone syncs it once more behind the clock.
+    for (records, syncs) in [("-B", 2), ("-B -G", 3), ("-D", 4), ("-B -G", 6), ("-B -D", 7)] {
+        let records_end = 1100 + 100 * (syncs - 1) - 50;
+        let expected = (1_030_000, PartEnd::At(records_end * 1000), Some(records_end * 1000));
+        assert_eq!(mapped_writer(&format!("{records} -e"), syncs), expected, "{records} and {syncs} syncs");
+    }
+    // With -c the clock covers the close, and that sync is the last one.
+    assert_eq!(mapped_writer("-B -G -e -c", 6), (1_030_000, PartEnd::At(1_730_000), Some(1_650_000)));
+    // A later -B takes the syncs of the records back: the first sync is that of the map.
+    assert_eq!(mapped_writer("-G -B -e", 2), (1_030_000, PartEnd::At(1_150_000), Some(1_150_000)));
+    assert_eq!(mapped_writer("-D -B -e", 2), (1_030_000, PartEnd::At(1_150_000), Some(1_150_000)));
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod observed;
 mod orion_output;
 mod orion_phases;
 mod pasted_forms;
+mod pg_test_fsync_phases;
 mod stored;
 mod sysbench_output;
 mod sysbench_phases;

@@ -27,7 +27,7 @@ fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
         seeks: 0,
         tids: Box::new([TGID]),
         head: Box::new([CallBrief { span, offset: 0, requested: 8192 }]),
-        last_sync: None,
+        last_syncs: Box::default(),
         min_offset: 0,
         max_offset: 8192,
     };

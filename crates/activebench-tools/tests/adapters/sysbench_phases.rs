@@ -41,6 +41,7 @@ fn found_in(calls: &str, threads: u32, rate: &str) -> Phase {
     let calls = calls.replace("pwrite64", Op::Pwrite.name());
     let write = |at_us: u64, bytes: i64| OutputWrite {
         span: CallSpan { start_ns: at_us * 1000, end_ns: at_us * 1000 + 500, tid: 7, op: Op::Write, returned: bytes },
+        file: None,
         tgid: 7,
         fd: 1,
     };

@@ -93,7 +93,7 @@ impl Run {
             match call.op {
                 Op::Sync => activity.global_syncs.push(span),
                 Op::Write if matches!(call.fd, 1 | 2) && !open.contains_key(&(call.tgid, call.fd)) => {
-                    activity.output_writes.push(OutputWrite { span, tgid: call.tgid, fd: call.fd });
+                    activity.output_writes.push(OutputWrite { span, tgid: call.tgid, fd: call.fd, file: None });
                 }
                 Op::Unlink => activity.unlinks.push(NamedCall { span, name: name.clone() }),
                 Op::Open => {
@@ -165,7 +165,7 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
             step.add_thread(call.tid);
             step.add_to_head(call);
             if kind == StepKind::Sync && step.calls > Step::HEAD as u64 {
-                step.last_sync = Some(Box::new(CallBrief::from(call).span));
+                step.add_to_last_syncs([CallBrief::from(call).span]);
             }
             return;
         }
@@ -181,7 +181,7 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
         seeks: u64::from(is_seek),
         tids: Box::new([call.tid]),
         head: Box::new([CallBrief::from(call)]),
-        last_sync: None,
+        last_syncs: Box::default(),
         min_offset: call.offset,
         max_offset: call.offset,
     });

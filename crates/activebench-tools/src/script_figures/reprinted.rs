@@ -1,0 +1,62 @@
+//! A tool's report that a script printed again with other numbers: `fio --output=FILE --output-format=json`, and then
+//! `sed` of that file.
+//!
+//! What the script printed is read as an output of the tool. Where at least half of its figures are those of the
+//! measurement, it is that report, and the others were changed. A report of another day has other figures throughout.
+
+use activebench_model::claim::Claim;
+use activebench_model::output::ToolOutput;
+use activebench_model::script_figure::ScriptFigure;
+
+use super::Measured;
+use super::altered::{ROUNDING_RATIO, alter, is_of_units};
+use crate::registry::ADAPTERS;
+
+/// Most measurements whose reports are looked for.
+const MOST_MEASUREMENTS: usize = 64;
+
+/// Fewest figures by which a report is known again.
+const LEAST_FIGURES: usize = 4;
+
+/// Marks the figures that differ from those of the measurement. `is_own` says whether a line is the script's.
+pub(super) fn mark(
+    of_command: &ToolOutput,
+    measured: Measured<'_>,
+    is_own: impl Fn(&str) -> bool,
+    figures: &mut Vec<ScriptFigure>,
+) {
+    let printed = ToolOutput { files: Vec::new(), ..of_command.clone() };
+    for measurement in measured.measurements.iter().take(MOST_MEASUREMENTS) {
+        let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.name() == measurement.tool) else { continue };
+        let again = adapter.parse(&measurement.command, &printed, None);
+        let pairs: Vec<(&Claim, &Claim)> = again
+            .claims
+            .iter()
+            .filter_map(|claim| {
+                let is_of = |own: &&Claim| {
+                    let id = own.phase.strip_prefix(&measurement.prefix()).unwrap_or(&own.phase);
+                    id == claim.phase && own.metric == claim.metric
+                };
+                Some((claim, measured.claims.iter().find(is_of)?))
+            })
+            .filter(|(claim, own)| claim.value.value > 0.0 && own.value.value > 0.0)
+            .collect();
+        let changed: Vec<(&Claim, &Claim)> = pairs.iter().copied().filter(|(claim, own)| !agree(claim, own)).collect();
+        if pairs.len() < LEAST_FIGURES || 2 * changed.len() > pairs.len() {
+            continue;
+        }
+        for (claim, own) in changed {
+            let ratio = claim.value.value / own.value.value;
+            let is_of_another = measured.claims.iter().any(|other| other.metric == own.metric && agree(claim, other));
+            if is_own(&claim.source.text) && !is_of_another && !is_of_units(ratio) {
+                alter(&claim.source, &claim.printed.text, ratio, Some(own), figures);
+            }
+        }
+    }
+}
+
+/// Returns `true` for figures that are equal within their digits and rounding.
+fn agree(one: &Claim, other: &Claim) -> bool {
+    let apart = (one.value.value - other.value.value).abs();
+    apart <= one.resolution + other.resolution + ROUNDING_RATIO * one.value.value.max(other.value.value)
+}
