@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
-use activebench_model::phase::{Direction, Part, PartEnd, Phase};
+use activebench_model::phase::{Direction, Division, Part, PartEnd, Phase};
 use foldhash::{HashMap, HashSet};
 
 use crate::evidence::{LEAST_READ_BYTES, identifier, successful};
@@ -294,7 +294,7 @@ impl<'a> ObservedPasses<'a> {
             clock: window.clock.clone(),
             parts,
             block_bytes: observed.bytes.saturating_mul(calls).checked_div(observed.calls).filter(|_| calls > 1),
-            divided_into_bytes: call_bytes,
+            division: Division::into_calls_of(call_bytes),
             requested_tasks: task_clock.map_or(1, |clock| u32::try_from(clock.rates.len()).unwrap_or(1).max(1)),
             ..Phase::planned(window.phase_of(calls, task_clock), &observed.name, observed.direction)
         }

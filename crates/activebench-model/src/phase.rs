@@ -25,10 +25,9 @@ pub struct Phase {
     /// Device activity cannot be separated in this way.
     #[serde(default)]
     pub call_bytes: Option<u64>,
-    /// Bytes of most calls, where the tool divides one operation of `block_bytes` into several calls by design. `None`
-    /// where an operation is one call; 0 where several calls make one, of sizes that nothing states.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub divided_into_bytes: Option<u64>,
+    /// The calls that make one operation of `block_bytes` by design.
+    #[serde(default, skip_serializing_if = "Division::is_one_call")]
+    pub division: Division,
     /// Bytes to be moved according to the command, over all tasks; `None` when not stated.
     pub requested_bytes: Option<u64>,
     /// Bytes that the command names as the size of the pass without promising that all of them move this way. A time
@@ -115,6 +114,33 @@ fn once() -> u32 {
     1
 }
 
+/// The calls that make one operation of a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Division {
+    /// An operation is one call.
+    #[default]
+    OneCall,
+    /// The tool divides an operation into calls of so many bytes each, but for the last one.
+    Calls {
+        /// Above 0.
+        bytes: u64,
+    },
+    /// The tool divides an operation into calls of sizes that nothing states.
+    Unstated,
+}
+
+impl Division {
+    /// Returns the division into calls of so many bytes; one call where that is not known.
+    pub fn into_calls_of(bytes: Option<u64>) -> Self {
+        bytes.map_or(Division::OneCall, |bytes| Division::Calls { bytes })
+    }
+
+    fn is_one_call(&self) -> bool {
+        *self == Division::OneCall
+    }
+}
+
 impl Phase {
     /// Largest number of first offsets that are kept per phase.
     pub const MOST_FIRST_OFFSETS: usize = 1024;
@@ -136,6 +162,15 @@ impl Phase {
         })
     }
 
+    /// Returns the bytes of most calls as the command states them; `None` when it states none.
+    pub fn stated_call_bytes(&self) -> Option<u64> {
+        match self.division {
+            Division::OneCall => self.block_bytes,
+            Division::Calls { bytes } => Some(bytes),
+            Division::Unstated => None,
+        }
+    }
+
     /// Creates a pass as a command requests it: nothing promised, nothing observed.
     pub fn planned(id: impl Into<String>, name: impl Into<String>, direction: Direction) -> Self {
         Self {
@@ -145,7 +180,7 @@ impl Phase {
             pattern: Pattern::Unknown,
             block_bytes: None,
             call_bytes: None,
-            divided_into_bytes: None,
+            division: Division::OneCall,
             requested_bytes: None,
             size_bytes: None,
             region_bytes: None,

@@ -58,7 +58,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 }
 
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let Some(block) = phase.divided_into_bytes.or(phase.block_bytes).filter(|block| *block > 0) else {
+    let Some(block) = phase.stated_call_bytes().filter(|block| *block > 0) else {
         read_whole(phase)?;
         return Err(Halt::not_applicable("No single size of the calls is stated."));
     };

@@ -214,7 +214,7 @@ fn several_processes_have_a_rate_each_and_several_calls_can_be_one_operation() {
     let phase = passes.phase(place, 0, 1, Some(0));
     assert_eq!((phase.requested_tasks, phase.id.as_str()), (2, "write-2_files-of-each"));
     let by_four = passes.phase(place, 0, 4, None);
-    assert_eq!((by_four.block_bytes, by_four.divided_into_bytes), (Some(4 * BLOCK), Some(BLOCK)));
+    assert_eq!((by_four.block_bytes, by_four.stated_call_bytes()), (Some(4 * BLOCK), Some(BLOCK)));
     assert_eq!((by_four.requested_tasks, by_four.id.as_str()), (1, "write-2_files-by-4"));
 }
 

@@ -1,7 +1,7 @@
 //! The part of a phase that follows from the command alone, without observations.
 
 use activebench_model::phase::{
-    Direction, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise, RateClock,
+    Direction, Division, Mechanism, Mix, MixOf, NamePass, OwnLimit, Pattern, Phase, Promise, RateClock,
 };
 
 use super::engine::{self, Kind};
@@ -112,7 +112,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
             _ => Pattern::Unknown,
         },
         block_bytes: agreed(&paired.jobs, |job| job.block_bytes(way)).filter(|_| moves),
-        divided_into_bytes: is_divided.then_some(0),
+        division: if is_divided { Division::Unstated } else { Division::OneCall },
         requested_bytes: requested_bytes(paired, way).filter(|_| moves),
         size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,

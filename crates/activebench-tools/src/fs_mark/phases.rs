@@ -7,7 +7,8 @@ use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
 use activebench_model::call::{FileId, open_bits};
 use activebench_model::claim::Parsed;
 use activebench_model::phase::{
-    Direction, Mechanism, NameOperation, NamePass, Part, PartEnd, Pattern, Phase, Promise, Submission, TaskSpan, Window,
+    Direction, Division, Mechanism, NameOperation, NamePass, Part, PartEnd, Pattern, Phase, Promise, Submission,
+    TaskSpan, Window,
 };
 
 use super::options::{Options, Sync};
@@ -38,7 +39,7 @@ fn phase(options: &Options, row: u32) -> Phase {
         pattern: if is_empty { Pattern::Unknown } else { Pattern::Sequential },
         // A file is one operation.
         block_bytes: (!is_empty).then_some(options.size),
-        divided_into_bytes: (!is_empty).then(|| options.size.min(options.write_bytes)),
+        division: Division::into_calls_of((!is_empty).then(|| options.size.min(options.write_bytes))),
         requested_bytes: files.and_then(|files| files.checked_mul(options.size)).filter(|_| !is_empty),
         requested_tasks: options.tasks,
         clock: clock.to_owned(),

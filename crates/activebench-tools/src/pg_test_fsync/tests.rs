@@ -1,7 +1,7 @@
 //! pg_test_fsync's tests: their sections, labels and ids, and what each does in a loop.
 
 use activebench_model::claim::Subject;
-use activebench_model::phase::{Direction, Mechanism, Pattern, Phase, Promise, Submission};
+use activebench_model::phase::{Direction, Division, Mechanism, Pattern, Phase, Promise, Submission};
 
 /// A section of the output. Labels repeat over sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl Test {
             // The same few blocks again and again.
             pattern: if self.writes == 1 { Pattern::SingleBlock } else { Pattern::Strided },
             block_bytes: Some(self.writes * self.write_bytes),
-            divided_into_bytes: (self.writes > 1).then_some(self.write_bytes),
+            division: Division::into_calls_of((self.writes > 1).then_some(self.write_bytes)),
             clock: "first write to the end of the loop in which the alarm came".to_owned(),
             submission: Submission::Synchronous,
             promises: promised
