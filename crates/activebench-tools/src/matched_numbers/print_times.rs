@@ -49,7 +49,8 @@ impl PrintTimes {
 /// Returns the writes of which a stream of this many bytes consists, in order; empty where they are not known.
 ///
 /// Those of a shell's `$(...)` go through descriptor 1, too, but to a pipe of their own. What a filter behind the tool
-/// prints again (`| tee log`) has the same bytes, and was printed first by the tool.
+/// prints again (`| tee log`) has the same bytes, and was printed first by the tool. Of pipes of as many bytes that were
+/// written one after the other nothing says which is the stream.
 pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> Vec<&OutputWrite> {
     let all: Vec<&OutputWrite> = writes.iter().filter(|write| write.fd == fd).collect();
     if all.iter().map(|write| written(write)).sum::<u64>() == bytes {
@@ -59,9 +60,20 @@ pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> V
     for (file, bytes) in all.iter().filter_map(|write| Some((write.file?, written(write)))) {
         *by_file.entry(file).or_default() += bytes;
     }
-    let is_whole = |write: &&OutputWrite| write.file.is_some_and(|file| by_file[&file] == bytes);
-    let stream = all.iter().copied().filter(is_whole).min_by_key(|write| write.span.start_ns);
-    let Some(stream) = stream.and_then(|write| write.file) else { return Vec::new() };
+    // First and last write of each pipe with all bytes.
+    let mut whole: Vec<(FileId, u64, u64)> = Vec::new();
+    for write in &all {
+        let Some(file) = write.file.filter(|file| by_file[file] == bytes) else { continue };
+        match whole.iter_mut().find(|(known, ..)| *known == file) {
+            Some((_, _, last_ns)) => *last_ns = write.span.start_ns,
+            None => whole.push((file, write.span.start_ns, write.span.start_ns)),
+        }
+    }
+    // A filter prints while the tool does. A substitution that has as many bytes by chance ended before.
+    let Some((stream, _, last_ns)) = whole.first().copied() else { return Vec::new() };
+    if whole.iter().skip(1).any(|(_, first_ns, _)| *first_ns > last_ns) {
+        return Vec::new();
+    }
     all.into_iter().filter(|write| write.file == Some(stream)).collect()
 }
 
@@ -95,6 +107,7 @@ mod tests {
             ("pipes that are not known", &[(None, 5), (None, 6)], 11, &[0, 100]),
             ("a substitution of the shell before it", &[(Some(2), 19), (Some(1), 5), (Some(1), 6)], 11, &[100, 200]),
             ("a filter behind the tool", &[(Some(2), 5), (Some(1), 5), (Some(2), 6), (Some(1), 6)], 11, &[0, 200]),
+            ("a substitution of as many bytes", &[(Some(2), 11), (Some(1), 5), (Some(1), 6)], 11, &[]),
             ("writes that were not seen", &[(Some(2), 19), (Some(1), 5)], 11, &[]),
             ("a failed write", &[(Some(1), -32), (Some(1), 5)], 5, &[0, 100]),
         ] {
