@@ -66,8 +66,9 @@ pub struct ObservedPasses<'a> {
     syncs: HashMap<FileId, Vec<CallSpan>>,
     /// Calls that only began or awaited the writing of its data, likewise.
     waits: HashMap<FileId, Vec<CallSpan>>,
-    /// Descriptors through which no data went, in order: they were opened and then duplicated, or left to another process.
-    bare: HashMap<FileId, Vec<Bare>>,
+    /// Descriptors through which no data went, by process and file, in order: they were opened and then duplicated, or left
+    /// to a process that was started.
+    bare: HashMap<(u32, FileId), Vec<Bare>>,
     processes: Processes,
 }
 
@@ -165,7 +166,7 @@ impl<'a> ObservedPasses<'a> {
         let global_syncs = successful(activity);
         let data = data_files(activity);
         let (mut syncs, mut waits) = (HashMap::default(), HashMap::default());
-        let mut bare: HashMap<FileId, Vec<Bare>> = HashMap::default();
+        let mut bare: HashMap<(u32, FileId), Vec<Bare>> = HashMap::default();
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             let own = pass.steps.iter().filter(|step| step.kind == StepKind::Sync).flat_map(|step| &step.head);
             for span in own.map(|brief| brief.span).filter(|span| span.returned == 0) {
@@ -175,7 +176,12 @@ impl<'a> ObservedPasses<'a> {
             if let Some(open) = pass.open.filter(|_| !pass.steps.iter().any(is_data)) {
                 let is_duplicate = open.op == Op::Dup;
                 let (at_ns, close_ns) = (open.start_ns, pass.close.map(|close| close.end_ns));
-                bare.entry(pass.file).or_default().push(Bare { at_ns, open_ns: at_ns, is_duplicate, close_ns });
+                bare.entry((pass.tgid, pass.file)).or_default().push(Bare {
+                    at_ns,
+                    open_ns: at_ns,
+                    is_duplicate,
+                    close_ns,
+                });
             }
         }
         let in_order = |spans: &mut Vec<CallSpan>| spans.sort_by_key(|span| span.start_ns);
@@ -333,15 +339,16 @@ impl<'a> ObservedPasses<'a> {
 
     /// Returns the descriptor without data from which a run has its own.
     fn bare_of(&self, run: &Run<'_>) -> Option<&Bare> {
-        let until_ns = match run.pass.open {
-            Some(open) if open.op == Op::Dup => open.start_ns,
+        let own = run.pass.tgid;
+        let (process, until_ns) = match run.pass.open {
+            Some(open) if open.op == Op::Dup => (own, open.start_ns),
             Some(_) => return None,
-            None => run.start_ns,
+            None => (self.processes.by_number.get(&own)?.parent, run.start_ns),
         };
-        let bare = self.bare.get(&run.pass.file)?;
+        let bare = self.bare.get(&(process, run.pass.file))?;
         let last = bare[..bare.partition_point(|one| one.at_ns <= until_ns)].last()?;
-        // One that was closed before was another one's; a duplicate outlives the first.
-        let is_of = run.pass.open.is_some() || last.close_ns.is_none_or(|close_ns| close_ns >= run.start_ns);
+        // A duplicate outlives the first. What a parent closed before, it did not leave to this process.
+        let is_of = process == own || last.close_ns.is_none_or(|close_ns| close_ns >= run.start_ns);
         is_of.then_some(last)
     }
 
@@ -617,13 +624,13 @@ fn of_set<'b, T>(runs: &'b [T], set: &'b [u32]) -> impl Iterator<Item = &'b T> +
 
 /// What distinguishes a set of runs from another: its directions (a copy in the kernel is a read and a write at one time),
 /// their number, its time, its bytes and calls.
-type Key = ([bool; 2], usize, (u64, u64), u64, u64);
+type Key = ([bool; 2], usize, Option<(u64, u64)>, u64, u64);
 
 fn key(runs: &[Run<'_>], set: &[u32]) -> Key {
     let sum = |of: fn(&Run<'_>) -> u64| of_set(runs, set).map(of).sum();
     let has = |direction| of_set(runs, set).any(|run| run.direction == direction);
     let directions = [Direction::Read, Direction::Write].map(has);
-    (directions, set.len(), span(runs, set).unwrap_or_default(), sum(|run| run.bytes), sum(|run| run.calls))
+    (directions, set.len(), span(runs, set), sum(|run| run.bytes), sum(|run| run.calls))
 }
 
 fn span(runs: &[Run<'_>], set: &[u32]) -> Option<(u64, u64)> {

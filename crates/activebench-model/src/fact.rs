@@ -166,8 +166,8 @@ fact_names! {
     /// when all are hit equally. Missing when no block was touched. Source: calls.
     HottestBlocksShare = "hottest_percent_hits_ratio", Ratio;
     /// Share of the distinct offsets in files used by several tasks at which calls of more than one task began: 1 where
-    /// all tasks visit the same offsets. From a sample of at least 32,768 offsets of a file where it has more than twice
-    /// as many (standard error at most 0.3 %). Absent where each file is used by one task. Partial when offsets are
+    /// all tasks visit the same offsets. Of a file with more than 65,536 offsets, about 32,768 to 65,536 are sampled
+    /// (standard error at most 0.3 %). Absent where each file is used by one task. Partial when offsets are
     /// unknown. Source: calls.
     CommonOffsets = "common_offsets_ratio", Ratio;
     /// Tasks that began in a file at the offset where another task of the phase began in it. Absent as above. Source:
@@ -477,8 +477,8 @@ fact_names! {
     NameFifth4Rate = "name_rate_fifth_4_ops_per_sec", OpsPerSec;
     /// As above, in the last.
     NameFifth5Rate = "name_rate_fifth_5_ops_per_sec", OpsPerSec;
-    /// Standard error of the difference between the first of these fifths and the last, from the times per
-    /// name in ten slices of each about a line: a trend inside a fifth is no error. Missing as these.
+    /// Standard error of the difference between the first of these fifths and the last. Each fifth has ten slices. The
+    /// error is how far their times per name are from a straight line. Missing as these.
     NameFifthsError = "name_rate_fifths_error_ops_per_sec", OpsPerSec;
     /// Mean time of the successful syncs of the phase's files inside the window. The facts named `sync_latency` are
     /// absent without such syncs. The quantiles are at most 0.1 % too high. Source: calls.

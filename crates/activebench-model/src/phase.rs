@@ -121,9 +121,9 @@ pub enum Division {
     /// An operation is one call.
     #[default]
     OneCall,
-    /// The tool divides an operation into calls of so many bytes each, but for the last one.
+    /// The tool divides an operation into several calls of the same size. The last one may be smaller.
     Calls {
-        /// Above 0.
+        /// Bytes of each call, above 0.
         bytes: u64,
     },
     /// The tool divides an operation into calls of sizes that nothing states.
@@ -131,7 +131,7 @@ pub enum Division {
 }
 
 impl Division {
-    /// Returns the division into calls of so many bytes; one call where that is not known.
+    /// Returns the division into calls of this size; `None` stands for one call.
     pub fn into_calls_of(bytes: Option<u64>) -> Self {
         bytes.map_or(Division::OneCall, |bytes| Division::Calls { bytes })
     }

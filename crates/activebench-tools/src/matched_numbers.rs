@@ -16,8 +16,8 @@
 //! of it is multiplied by the number of numbers that can agree by chance ([`attainable`]). Series of numbers under the
 //! same words ([`series`]) and numbers beside a claim ([`beside`]) have parts of the chance for themselves.
 //!
-//! What a program prints is mostly about most of its I/O. So a number is compared with the main passes first ([`LEAST_OF_MAIN`]),
-//! and with all of them then. The larger part of the chance is for the former (a weighted Bonferroni method: Genovese,
+//! What a program prints is mostly about most of its I/O. So a number is compared with the main passes first
+//! ([`LEAST_OF_MAIN`]), and with all of them then. The larger part of the chance is for the former (a weighted Bonferroni method: Genovese,
 //! Roeder, Wasserman, *False discovery control with p-value weighting*, Biometrika 93, 2006).
 //!
 //! # The time of printing
@@ -265,9 +265,12 @@ impl View {
 
 /// Returns which passes are main ones: those with a tenth of the bytes or of the calls of the largest pass.
 fn main_passes(passes: &[ObservedPass]) -> Vec<bool> {
-    let most = |of: fn(&ObservedPass) -> u64| passes.iter().map(of).max().unwrap_or(0) as f64 * LEAST_OF_MAIN;
-    let (bytes, calls) = (most(|pass| pass.bytes), most(|pass| pass.calls));
-    passes.iter().map(|pass| pass.bytes as f64 >= bytes.max(1.0) || pass.calls as f64 >= calls).collect()
+    let largest = |of: fn(&ObservedPass) -> u64| passes.iter().map(of).fold(0, u64::max) as f64;
+    let (bytes, calls) = (largest(|pass| pass.bytes), largest(|pass| pass.calls));
+    let is_main = |pass: &ObservedPass| {
+        pass.bytes > 0 && pass.bytes as f64 >= LEAST_OF_MAIN * bytes || pass.calls as f64 >= LEAST_OF_MAIN * calls
+    };
+    passes.iter().map(is_main).collect()
 }
 
 /// Leaves out readings of units as powers of another base than the one of the output. Returns true if that one is known.
@@ -502,7 +505,8 @@ impl<'a> Matching<'a> {
     }
 
     /// Returns true for a rate in whose pass the program printed others: it measures parts, and the rate of a part is nearly
-    /// that of the whole. An amount or a time beside the rate says which it is.
+    /// that of the whole. An amount or a time beside the rate says which it is, and so does the time of the whole
+    /// (`total time: 3.0091s`) that was printed with it.
     fn is_measured_in_parts(&self, place: usize, fit: &Fit, view: &View) -> bool {
         let candidate = &self.candidates[place];
         let span = &self.passes[fit.target.pass].windows[fit.target.window];
@@ -510,7 +514,16 @@ impl<'a> Matching<'a> {
             other.metric == candidate.metric
                 && other.printed_ns.is_some_and(|at_ns| at_ns > span.start_ns && at_ns < span.end_ns)
         };
-        is_rate(candidate.metric) && self.candidates.iter().any(is_inside) && self.supported(place, fit, view).1 == 0
+        let is_time_of_it = |other: usize| {
+            let one = &self.candidates[other];
+            is_time(&one.number)
+                && self.since[other] == self.since[place]
+                && view.fits[other].iter().any(|time| is_same_window(&time.target, &fit.target, Unit::Ns))
+        };
+        is_rate(candidate.metric)
+            && self.candidates.iter().any(is_inside)
+            && self.supported(place, fit, view).1 == 0
+            && !(0..self.candidates.len()).any(is_time_of_it)
     }
 
     /// Returns another pass that a number agrees with more closely.
@@ -537,7 +550,11 @@ impl<'a> Matching<'a> {
         if fits.is_empty() {
             return Err("the pass in its place of the row has another figure".to_owned());
         }
-        let fits: Vec<Fit> = fits.into_iter().filter(|fit| !self.is_of_earlier_row(place, fit)).collect();
+        let row_ns = self.row_above(place);
+        let is_new = |fit: &Fit| {
+            row_ns.is_none_or(|at_ns| self.passes[fit.target.pass].windows[fit.target.window].end_ns > at_ns)
+        };
+        let fits: Vec<Fit> = fits.into_iter().filter(is_new).collect();
         if fits.is_empty() {
             return Err("a pass has this figure that ended before the number above it was printed".to_owned());
         }
@@ -621,18 +638,16 @@ impl<'a> Matching<'a> {
             && (is_near(together, longest) || is_without_first)
     }
 
-    /// Returns true for a pass that ended before the number above was printed, under the same words: a line that is printed
-    /// after each test is about something new. A figure that is printed again is not.
-    fn is_of_earlier_row(&self, place: usize, fit: &Fit) -> bool {
-        let Some(since_ns) = self.since[place] else { return false };
-        let span = &self.passes[fit.target.pass].windows[fit.target.window];
-        let series = self.series.iter().find(|one| one.places.contains(&place));
+    /// Returns when the number above was printed, under the same words and with I/O behind it: a line that is printed after
+    /// each test is about something new. `None` without such a number, and for a figure that is printed again.
+    fn row_above(&self, place: usize) -> Option<u64> {
+        let since_ns = self.since[place]?;
+        let series = self.series.iter().find(|one| one.places.contains(&place))?;
         let is_above = |other: &&usize| self.candidates[**other].printed_ns.is_some_and(|at_ns| at_ns <= since_ns);
-        let mut above = series.into_iter().flat_map(|one| &one.places).filter(is_above).peekable();
+        let mut above = series.places.iter().filter(is_above).peekable();
         let own = &self.candidates[place].number.readings;
-        span.end_ns <= since_ns
-            && above.peek().is_some()
-            && above.all(|other| self.candidates[*other].number.readings != *own)
+        let is_new_figure = |other: &usize| self.candidates[*other].number.readings != *own;
+        (above.peek().is_some() && above.all(is_new_figure)).then_some(since_ns)
     }
 
     /// Returns true if a number of its line was printed before the last I/O: the tests of a row follow each other.
@@ -692,10 +707,7 @@ impl<'a> Matching<'a> {
             one.number.source.line == source.line && one.number.source.stream == source.stream
         };
         let beside: Vec<usize> = (0..self.candidates.len()).filter(is_beside).collect();
-        let is_time = |other: &&usize| {
-            let number = &self.candidates[**other].number;
-            number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic
-        };
+        let is_time = |other: &&usize| is_time(&self.candidates[**other].number);
         let has_amount = beside.iter().any(|other| is_amount(self.candidates[*other].number.unit));
         let times: Vec<&usize> = beside.iter().filter(is_time).collect();
         if times.is_empty() || !has_amount || is_amount(candidate.number.unit) {
@@ -1052,6 +1064,11 @@ fn indent_of_member(text: &str) -> Option<usize> {
 fn distance_of(own: &[(Fit, f64)], pass: usize) -> f64 {
     let of_pass = own.iter().filter(|(fit, _)| fit.target.pass == pass);
     of_pass.map(|(fit, _)| fit.distance).fold(f64::MAX, f64::min)
+}
+
+/// Returns true for the time that something took as a whole.
+fn is_time(number: &PrintedNumber) -> bool {
+    number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic
 }
 
 fn is_amount(unit: Unit) -> bool {

@@ -14,8 +14,8 @@
 //!   Their calls show only when the data was copied.
 //!
 //! Of a pass over names (create, stat, delete) the fifths of its rate are compared in the same way
-//! (`name_rate_fifth_*`). A fall is a note: a directory can become slower with the number of its files. As it does so
-//! inside a fifth too, the error of a fifth is that of the times per name about a line through its slices.
+//! (`name_rate_fifth_*`). A fall is a note: a directory can become slower with the number of its files. It does so
+//! inside a fifth too. So the error of a fifth is how far its times per name are from a straight line.
 //!
 //! Where a tracer observed, it is undecided when somebody waited for a CPU for 2 % of the window or more: a tracer stops
 //! the tool at each call, and that takes longer when others want the CPUs.

@@ -27,10 +27,11 @@ pub(super) struct Fifths {
 /// What counts as noise in the slices of a fifth.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    /// All that is not the fifth's mean rate: a pause at its end is no trend.
+    /// Each difference from the fifth's mean rate. A rate that falls inside a fifth counts as noise too, because a pause
+    /// looks the same.
     OfRates,
-    /// What is not on a line through the slices' times per operation. In a folder that grows a name takes longer with
-    /// each file, inside a fifth too, and most of all in the first.
+    /// Each difference from a line through the slices' times per operation. In a folder that grows, each name takes longer
+    /// than the one before. That is no noise.
     OfTimes,
 }
 
@@ -135,39 +136,24 @@ impl Fifths {
     }
 
     /// Returns the rates of the slices of one fifth, in bytes per second.
-    fn rates(&self, fifth: usize) -> impl Iterator<Item = f64> {
+    fn rates(&self, fifth: usize) -> [f64; IN_A_FIFTH] {
         let slice_ns = self.span.duration_ns() as f64 / SLICES as f64;
-        let slices = &self.bytes[fifth * IN_A_FIFTH..(fifth + 1) * IN_A_FIFTH];
-        slices.iter().map(move |bytes| bytes * 1e9 / slice_ns)
+        std::array::from_fn(|slice| self.bytes[fifth * IN_A_FIFTH + slice] * 1e9 / slice_ns)
     }
 
     fn mean(&self, fifth: usize) -> f64 {
-        self.rates(fifth).sum::<f64>() / IN_A_FIFTH as f64
+        mean(&self.rates(fifth))
     }
 
     /// Returns the standard error of a fifth's mean rate, from the spread of its slices.
     fn error(&self, fifth: usize, noise: Noise) -> f64 {
-        let rates: Vec<f64> = self.rates(fifth).collect();
-        let of_mean = |values: &[f64], about_line: bool| {
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-            let from_middle = |slice: usize| slice as f64 - (IN_A_FIFTH - 1) as f64 / 2.0;
-            let product: f64 =
-                values.iter().enumerate().map(|(slice, value)| from_middle(slice) * (value - mean)).sum();
-            let places: f64 = (0..IN_A_FIFTH).map(|slice| from_middle(slice).powi(2)).sum();
-            let (squares, free) = match about_line {
-                true => ((squares - product * product / places).max(0.0), IN_A_FIFTH - 2),
-                false => (squares, IN_A_FIFTH - 1),
-            };
-            (squares / free as f64 / IN_A_FIFTH as f64).sqrt()
-        };
+        let rates: [f64; IN_A_FIFTH] = self.rates(fifth);
         match noise {
             // A slice without an operation has no time per operation.
             Noise::OfTimes if rates.iter().all(|rate| *rate > 0.0) => {
-                let times: Vec<f64> = rates.iter().map(|rate| 1.0 / rate).collect();
-                self.mean(fifth).powi(2) * of_mean(&times, true)
+                self.mean(fifth).powi(2) * error_about_line(&rates.map(|rate| 1.0 / rate))
             }
-            Noise::OfTimes | Noise::OfRates => of_mean(&rates, false),
+            Noise::OfTimes | Noise::OfRates => error_about_mean(&rates),
         }
     }
 
@@ -180,6 +166,30 @@ impl Fifths {
         }
         add(names.error, self.error(0, names.noise).hypot(self.error(4, names.noise)));
     }
+}
+
+fn mean(values: &[f64; IN_A_FIFTH]) -> f64 {
+    values.iter().sum::<f64>() / IN_A_FIFTH as f64
+}
+
+fn squares_about_mean(values: &[f64; IN_A_FIFTH]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Returns the standard error of a mean.
+fn error_about_mean(values: &[f64; IN_A_FIFTH]) -> f64 {
+    (squares_about_mean(values) / (IN_A_FIFTH - 1) as f64 / IN_A_FIFTH as f64).sqrt()
+}
+
+/// Returns the standard error of a mean of values that may rise or fall: what is on a line through them is no error.
+fn error_about_line(values: &[f64; IN_A_FIFTH]) -> f64 {
+    let from_middle = |slice: usize| slice as f64 - (IN_A_FIFTH - 1) as f64 / 2.0;
+    let mean = mean(values);
+    let product: f64 = values.iter().enumerate().map(|(slice, value)| from_middle(slice) * (value - mean)).sum();
+    let places: f64 = (0..IN_A_FIFTH).map(|slice| from_middle(slice).powi(2)).sum();
+    let rest = (squares_about_mean(values) - product * product / places).max(0.0);
+    (rest / (IN_A_FIFTH - 2) as f64 / IN_A_FIFTH as f64).sqrt()
 }
 
 #[cfg(test)]

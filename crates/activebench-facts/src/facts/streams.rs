@@ -4,8 +4,8 @@
 
 use foldhash::HashMap;
 
-/// Largest number of offsets of a file that are kept. Above it half of them is left out, by a hash of the offset, and
-/// again. Of what is left the share is known to 0.3 % (a standard error).
+/// Largest number of offsets of a file that are kept. Each time that there are more, half of them is left out, by a hash of
+/// the offset. The share of common ones is then an estimate with a standard error of at most 0.3 %.
 const MOST_OFFSETS: usize = 1 << 16;
 /// The task of an offset that more than one task used.
 const SEVERAL: u32 = u32::MAX;

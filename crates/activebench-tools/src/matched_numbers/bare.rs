@@ -34,17 +34,18 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
 }
 
 impl Matching<'_> {
-    /// Lets go of the claims of a number without a unit that agrees in several meanings.
+    /// Lets go of the claims of a number without a unit that agrees with figures in another meaning, too.
     pub(super) fn keep_one_meaning(&mut self) {
-        let is_claim = |place: &usize| matches!(self.outcomes[*place], Outcome::Claim { .. });
-        let claims: Vec<usize> =
-            (0..self.candidates.len()).filter(|place| self.candidates[*place].is_bare).filter(is_claim).collect();
+        let number = |place: usize| &self.candidates[place].number;
+        let bare = || (0..self.candidates.len()).filter(|place| self.candidates[*place].is_bare);
         let is_same = |one: usize, other: usize| {
-            let (one, other) = (&self.candidates[one].number, &self.candidates[other].number);
-            one.source == other.source && one.printed_bytes == other.printed_bytes
+            one != other
+                && number(one).printed_bytes == number(other).printed_bytes
+                && number(one).source == number(other).source
         };
-        let several = claims.iter().filter(|one| claims.iter().any(|other| other != *one && is_same(**one, *other)));
-        let several: Vec<usize> = several.copied().collect();
+        let agrees_otherwise =
+            |one: &usize| bare().any(|other| is_same(*one, other) && !self.all.fits[other].is_empty());
+        let several: Vec<usize> = bare().filter(|place| self.is_claim(*place)).filter(agrees_otherwise).collect();
         for place in several {
             self.outcomes[place] = Outcome::Open("it agrees with passes in several meanings".to_owned());
         }

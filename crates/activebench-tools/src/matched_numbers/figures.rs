@@ -5,17 +5,16 @@ use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::NameOperation;
 use activebench_model::units::Unit;
 
-use super::{Candidate, Fit, TOLERANCE, Target, is_amount};
+use super::{Candidate, Fit, TOLERANCE, Target, is_amount, is_time};
 use crate::printed_numbers::{Counted, OfTask, Operation, PrintedNumber};
 
 /// Returns the figures of the passes with which a number can agree: of what ended before it was printed, and began
 /// `since_ns` if that is given.
 pub(super) fn targets(candidate: &Candidate, passes: &[ObservedPass], since_ns: Option<u64>) -> Vec<Target> {
     let number = &candidate.number;
-    let is_time = number.unit == Unit::Ns && number.counted == Counted::Amount && !number.is_statistic;
     let is_of_files = matches!(number.counted, Counted::Files | Counted::Creates | Counted::Deletes);
     // Times and numbers of files are no claims, and support others.
-    let supports = is_time || number.unit == Unit::Count && is_of_files;
+    let supports = is_time(number) || number.unit == Unit::Count && is_of_files;
     if candidate.metric.is_none() && !supports || candidate.latency.is_some() {
         return Vec::new();
     }

@@ -78,6 +78,7 @@ pub(crate) fn writes_of_stream(writes: &[OutputWrite], fd: i32, bytes: u64) -> V
 }
 
 fn written(write: &OutputWrite) -> u64 {
+    // A failed write printed nothing.
     u64::try_from(write.span.returned).unwrap_or(0)
 }
 

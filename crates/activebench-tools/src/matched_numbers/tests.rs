@@ -211,6 +211,9 @@ fn a_rate_behind_others_that_were_printed_in_the_middle_of_the_pass_may_be_about
         claims(&of_printed(&format!("{progress}{last}"), &prints, &[], &all))
     };
     assert_eq!(found("Throughput 128.00 MiB/s\n"), Vec::<String>::new());
+    // The time of all says so, and that of a part does not.
+    assert_eq!(found("Throughput 128.00 MiB/s\ntotal time 4.0003 s\n"), ["throughput of all-0"]);
+    assert_eq!(found("Throughput 128.00 MiB/s\ntotal time 3.0003 s\n"), Vec::<String>::new());
     // With its amount it is about all.
     assert_eq!(found("Throughput 512 MiB, 128.00 MiB/s\n"), ["bytes-moved of all-0", "throughput of all-0"]);
 }
@@ -423,6 +426,16 @@ fn a_rate_of_files_without_a_unit_is_read_of_a_line_for_a_machine() {
     // As a rate of both it says nothing.
     let alike = [passes[0].clone(), names(NameOperation::Delete, 2048, 2_000_000_000, 1_691_000_000)];
     assert_eq!(claims(&of("1.98,2.00a,host,1,,,,,2,,,1211,6,+++++,+++\n", &alike)), [""; 0]);
+    // As a rate of deletes it may be that of two passes, and as one of creates it agrees by chance.
+    let four = [
+        names(NameOperation::Create, 2048, 0, 1_085_000_000),
+        names(NameOperation::Delete, 2048, 2_000_000_000, 773_500_000),
+        names(NameOperation::Create, 2048, 4_000_000_000, 773_000_000),
+        names(NameOperation::Delete, 2048, 6_000_000_000, 780_000_000),
+    ];
+    let parsed = of("1.98,2.00a,host,1,,,,,2,,,1887,8,+++++,+++,2648,8,2652,10,+++++,+++,2626,8\n", &four);
+    let printed: Vec<&str> = parsed.claims.iter().map(|claim| claim.printed.text.as_str()).collect();
+    assert_eq!(printed, ["1887"], "{parsed:?}");
 }
 
 #[test]

@@ -47,9 +47,10 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
                 phases.push(phase);
                 continue;
             }
-            let own = rest.iter().position(|pass| writes_often(pass)).unwrap_or(rest.len());
-            rest = &rest[own..];
-            count = 1;
+            if let Some(own) = rest.iter().position(|pass| writes_often(pass)) {
+                rest = &rest[own..];
+                count = 1;
+            }
         }
         if count == 0 {
             phase.incomplete = Some((*lost.get_or_insert("its calls are not those expected in its place")).to_owned());

@@ -4,13 +4,15 @@
 //! What the script printed is read as an output of the tool. Where at least half of its figures are those of the
 //! measurement, it is that report, and the others were changed. A report of another day has other figures throughout.
 
-use activebench_model::claim::Claim;
+use std::collections::HashMap;
+
+use activebench_model::claim::{Claim, Metric};
 use activebench_model::output::ToolOutput;
 use activebench_model::script_figure::ScriptFigure;
 
 use super::Measured;
 use super::altered::{ROUNDING_RATIO, alter, is_of_units};
-use crate::registry::ADAPTERS;
+use crate::registry::adapter_by_name;
 
 /// Most measurements whose reports are looked for.
 const MOST_MEASUREMENTS: usize = 64;
@@ -27,18 +29,17 @@ pub(super) fn mark(
 ) {
     let printed = ToolOutput { files: Vec::new(), ..of_command.clone() };
     for measurement in measured.measurements.iter().take(MOST_MEASUREMENTS) {
-        let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.name() == measurement.tool) else { continue };
+        let Some(adapter) = adapter_by_name(&measurement.tool) else { continue };
+        let prefix = measurement.prefix();
+        let mut own: HashMap<(&str, Metric), &Claim> = HashMap::new();
+        for claim in measured.claims {
+            own.entry((claim.phase.strip_prefix(&prefix).unwrap_or(&claim.phase), claim.metric)).or_insert(claim);
+        }
         let again = adapter.parse(&measurement.command, &printed, None);
         let pairs: Vec<(&Claim, &Claim)> = again
             .claims
             .iter()
-            .filter_map(|claim| {
-                let is_of = |own: &&Claim| {
-                    let id = own.phase.strip_prefix(&measurement.prefix()).unwrap_or(&own.phase);
-                    id == claim.phase && own.metric == claim.metric
-                };
-                Some((claim, measured.claims.iter().find(is_of)?))
-            })
+            .filter_map(|claim| Some((claim, *own.get(&(claim.phase.as_str(), claim.metric))?)))
             .filter(|(claim, own)| claim.value.value > 0.0 && own.value.value > 0.0)
             .collect();
         let changed: Vec<(&Claim, &Claim)> = pairs.iter().copied().filter(|(claim, own)| !agree(claim, own)).collect();
