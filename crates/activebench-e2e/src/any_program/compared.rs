@@ -287,7 +287,8 @@ fn is_same_value(claim: &Figure, figure: &Figure) -> bool {
     // The other power of the unit: a claim that took it for 1000 could have taken it for 1024.
     let is_binary = claim.value / number > 1000_f64.powi(power) * 1.012_f64.powi(power);
     let other = claim.value * 1.024_f64.powi(if is_binary { -power } else { power });
-    own <= TOLERANCE.ln_1p() || own <= half_step(&claim.text).ln_1p() && ratio(other) >= own
+    let is_in_step = (claim.value - figure.value).abs() <= half_step(&claim.text) * claim.value;
+    own <= TOLERANCE.ln_1p() || is_in_step && ratio(other) >= own
 }
 
 /// Returns half of the last printed step of a number, as a share of it.
@@ -406,6 +407,8 @@ mod tests {
         let coarse =
             |value| Figure { text: "1.1".to_owned(), unit: "GB/s".to_owned(), ..figure(value, "write", (0, 1000)) };
         assert_eq!(difference(&coarse(1.1e9), &coarse(1.06e9)), None);
+        assert_eq!(difference(&coarse(1.1e9), &coarse(1.0501e9)), None);
+        assert!(difference(&coarse(1.1e9), &coarse(1.0499e9)).is_some());
         assert!(difference(&coarse(1.1 * 1_073_741_824.0), &coarse(1.1e9)).is_some());
         let mut more = figure(5e6, "write", (0, 1000));
         more.about.as_mut().expect("a pass").bytes = 1100.0;
