@@ -288,6 +288,9 @@ fn a_mean_of_several_is_the_figure_of_no_pass() {
     let passes = [pass("read", Direction::Read, 64 * MIB, 64, &[(0, 500_000_000)])];
     assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 1 instances)\n", &passes)), ["throughput of read-0"]);
     assert_eq!(claims(&of("128.01 MiB/s read rate (mean of 2 instances)\n", &passes)), [""; 0]);
+    // The number behind `of` is the mean.
+    assert_eq!(claims(&of("average of 128.01 MiB/s\n", &passes)), ["throughput of read-0"]);
+    assert_eq!(claims(&of("mean of 3.5 and 2: 128.01 MiB/s\n", &passes)), ["throughput of read-0"]);
 }
 
 #[test]

@@ -54,6 +54,10 @@ fn a_unit_stands_behind_its_number() {
         ("4.678e-05 s", vec!["4.678e-05 s = 46780 ns"]),
         ("600 writes/s", vec!["600 writes/s = 600 ops_per_sec write"]),
         ("fsyncs: 1727.5/s", vec!["1727.5 /s = 1727.5 ops_per_sec"]),
+        // A letter alone before it: bytes, where nothing else is named.
+        ("copied ( 100% ), 495 M/s", vec!["495 M/s = 495000000|519045120 bytes_per_sec"]),
+        ("reads: 12.5k/s", vec!["12.5 k/s = 12500 ops_per_sec read"]),
+        ("IOPS: 12 k/s", vec!["12 k/s = 12000 ops_per_sec"]),
         ("throughput (MiB/s): 12", vec!["12 MiB/s = 12582912 bytes_per_sec"]),
     ] {
         assert_eq!(shown_of(text), expected, "{text}");

@@ -78,17 +78,23 @@ pub(crate) fn unit_at(text: &str) -> Option<Found> {
     Some(Found { factors, text: body[..length].to_owned(), length: before + length, ..found })
 }
 
-/// Reads `/s` or ` per second` behind a number whose label or text names what is counted: `fsyncs: 1727.66/s`.
+/// Reads `/s` or ` per second` behind a number whose label or text names what is counted: `fsyncs: 1727.66/s`. A letter
+/// before it scales the number, and makes it bytes where the label names nothing else: `495 M/s`.
 pub(super) fn per_second_of(rest: &str, label: &str) -> Option<Found> {
-    let (what, length) = per(rest)?;
-    let counted = label.split(|c: char| !c.is_alphabetic()).filter_map(noun).next_back();
-    is_second(what).then(|| Found {
-        unit: Unit::OpsPerSec,
-        factors: vec![1.0],
-        counted: counted.unwrap_or(Counted::Operations),
-        text: rest[..length].trim_start().to_owned(),
-        length,
-    })
+    let blank = usize::from(rest.starts_with(' '));
+    let scale = rest[blank..].strip_prefix(['k', 'K', 'M', 'G', 'T']).and_then(|_| scale_at(&rest[blank..]));
+    let before = scale.map_or(0, |scale| blank + scale.length);
+    let (what, length) = per(&rest[before..])?;
+    let length = before + length;
+    let of_label = || unit_of_label(label).filter(|found| found.unit == Unit::OpsPerSec).map(|found| found.counted);
+    let named = label.split(|c: char| !c.is_alphabetic()).filter_map(noun).next_back().or_else(of_label);
+    let (unit, counted) = match (scale, named) {
+        (Some(_), None) => (Unit::BytesPerSec, Counted::Amount),
+        _ => (Unit::OpsPerSec, named.unwrap_or(Counted::Operations)),
+    };
+    let text = rest[..length].trim_start().to_owned();
+    let found = is_second(what).then_some(Found { unit, factors: vec![1.0], counted, text, length: 0 })?;
+    Some(Found { length, ..scaled(found, scale)? })
 }
 
 /// A letter directly behind a number that scales it: what it is a power of, and as which power.

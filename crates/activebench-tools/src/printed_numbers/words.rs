@@ -1,9 +1,12 @@
 //! The words around a number: which way the data went, in which order, and whether the number is a figure at all.
 
+use std::sync::LazyLock;
+
 use activebench_model::direction::Direction;
 use activebench_model::units::Unit;
+use regex::Regex;
 
-use super::units::{Counted, Found, size, unit_of_label};
+use super::units::{Counted, Found, size, unit_at, unit_of_label};
 use super::{OfTask, Operation, numerals};
 
 /// The order of offsets that words name.
@@ -207,12 +210,18 @@ fn of_task(texts: &[&str]) -> Option<OfTask> {
     })
 }
 
-/// Returns true for `mean of 2 instances`: a figure of none of them.
+/// A mean and what it is of.
+static MEAN_OF: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)\b(?:mean|average|avg|median) of (\d+)\b").expect("the expression is right"));
+
+/// Returns true for `mean of 2 instances`: a figure of none of them. In `average of 809 MiB/s` the number is the mean.
 fn is_mean_of_several(text: &str) -> bool {
-    let words: Vec<String> = words(text).collect();
-    words.windows(3).any(|part| {
-        let is_mean = matches!(part[0].as_str(), "mean" | "average" | "avg" | "median");
-        is_mean && part[1] == "of" && part[2].parse::<u64>().is_ok_and(|several| several > 1)
+    MEAN_OF.captures_iter(text).any(|found| {
+        let number = found.get(1).expect("the group is not optional");
+        let rest = &text[number.end()..];
+        let is_whole = !rest.starts_with(['.', ',']) || rest[1..].starts_with(|c: char| !c.is_ascii_digit());
+        let has_unit = unit_at(rest).is_some_and(|found| found.unit != Unit::Count);
+        is_whole && !has_unit && number.as_str().parse::<u64>().is_ok_and(|several| several > 1)
     })
 }
 
