@@ -11,7 +11,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::Quantity;
 
-use crate::printed_numbers::each_line;
+use crate::printed_numbers::{each_line, unit_at};
 
 /// Largest difference that is put down to rounding, as a share of the number.
 pub(super) const ROUNDING_RATIO: f64 = 0.01;
@@ -33,11 +33,14 @@ struct Shape<'a> {
     frame: String,
     letters: usize,
     numbers: Vec<&'a str>,
+    /// What follows each number.
+    behind: Vec<&'a str>,
 }
 
 /// `None` for a line without a number.
 fn shape(line: &str) -> Option<Shape<'_>> {
-    let (mut words, mut frame, mut letters, mut numbers) = (String::new(), String::new(), 0, Vec::new());
+    let (mut words, mut frame, mut letters) = (String::new(), String::new(), 0);
+    let (mut numbers, mut behind) = (Vec::new(), Vec::new());
     let mut rest = line.trim();
     while let Some(first) = rest.chars().next() {
         let is_part: fn(char) -> bool = match first {
@@ -54,6 +57,7 @@ fn shape(line: &str) -> Option<Shape<'_>> {
         rest = after;
         if first.is_ascii_digit() {
             numbers.push(word.trim_end_matches(['.', ',']));
+            behind.push(after);
             words.push('#');
             frame.push('#');
         } else {
@@ -63,7 +67,7 @@ fn shape(line: &str) -> Option<Shape<'_>> {
         }
         words.push(' ');
     }
-    (!numbers.is_empty()).then_some(Shape { words, frame, letters, numbers })
+    (!numbers.is_empty()).then_some(Shape { words, frame, letters, numbers, behind })
 }
 
 fn value_of(number: &str) -> Option<f64> {
@@ -161,20 +165,26 @@ pub(super) fn mark(
             if !is_of_any && !is_of_units(value / expected) {
                 let claim =
                     claims.iter().find(|claim| claim.source.text.trim() == *text && claim.printed.text == *meant);
-                alter(line, number, value / expected, claim, figures);
+                let ratio = value / expected;
+                alter(line, Other { number, ratio, behind: of_own.behind[place] }, claim, figures);
             }
         }
     }
 }
 
-/// States a number of a line that is `ratio` times the tool's own.
-pub(super) fn alter(
-    line: &SourceLine,
-    number: &str,
-    ratio: f64,
-    claim: Option<&Claim>,
-    figures: &mut Vec<ScriptFigure>,
-) {
+/// A number of a line that is not the tool's own.
+#[derive(Clone, Copy)]
+pub(super) struct Other<'a> {
+    pub(super) number: &'a str,
+    /// The number / the tool's own.
+    pub(super) ratio: f64,
+    /// What follows it in its line.
+    pub(super) behind: &'a str,
+}
+
+/// States a number of a line that is not the tool's own.
+pub(super) fn alter(line: &SourceLine, other: Other<'_>, claim: Option<&Claim>, figures: &mut Vec<ScriptFigure>) {
+    let Other { number, ratio, .. } = other;
     let origin = |value: Quantity| Origin {
         derivation: Derivation::Equal,
         claims: claim.iter().map(|claim| claim.id.clone()).collect(),
@@ -195,7 +205,30 @@ pub(super) fn alter(
             origin: Some(origin(claim.value)),
             fault: Some(Fault::Altered),
         }),
-        // No figure: a time of day, the number of a process.
-        (None, None) => {}
+        (None, None) => figures.extend(other.figure(line)),
+    }
+}
+
+impl Other<'_> {
+    /// Returns the number as a figure where no claim has it: a number of seconds. A time of day and the number of a
+    /// process have no unit.
+    fn figure(self, line: &SourceLine) -> Option<ScriptFigure> {
+        let Self { number, ratio, behind } = self;
+        let (found, value) = (unit_at(behind)?, value_of(number)?);
+        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let is_rounded = (value - value / ratio).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?);
+        let factor = found.factors.first().filter(|_| !is_rounded)?;
+        let value = Quantity { value: value * factor, unit: found.unit };
+        Some(ScriptFigure {
+            printed: Printed { text: number.to_owned(), unit: found.text },
+            value,
+            source: line.clone(),
+            origin: Some(Origin {
+                derivation: Derivation::Equal,
+                claims: Vec::new(),
+                value: Quantity { value: value.value / ratio, ..value },
+            }),
+            fault: Some(Fault::Altered),
+        })
     }
 }

@@ -11,7 +11,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::script_figure::ScriptFigure;
 
 use super::Measured;
-use super::altered::{ROUNDING_RATIO, alter, is_of_units};
+use super::altered::{Other, ROUNDING_RATIO, alter, is_of_units};
 use crate::registry::adapter_by_name;
 
 /// Most measurements whose reports are looked for.
@@ -50,7 +50,8 @@ pub(super) fn mark(
             let ratio = claim.value.value / own.value.value;
             let is_of_another = measured.claims.iter().any(|other| other.metric == own.metric && agree(claim, other));
             if is_own(&claim.source.text) && !is_of_another && !is_of_units(ratio) {
-                alter(&claim.source, &claim.printed.text, ratio, Some(own), figures);
+                let other = Other { number: &claim.printed.text, ratio, behind: &claim.printed.unit };
+                alter(&claim.source, other, Some(own), figures);
             }
         }
     }

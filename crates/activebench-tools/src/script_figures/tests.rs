@@ -465,3 +465,40 @@ fn a_block_size_belongs_to_the_label() {
     assert_eq!(only("random read, 4 KiB: 1203.7 MiB/s", &ran).1, Some(Fault::OtherPass));
     assert_eq!(only("random read 4k: 31.62 MiB/s", &ran), (Some((Derivation::Equal, 1)), None));
 }
+
+#[test]
+fn a_time_in_the_line_of_a_tool_is_no_claim_and_must_be_the_tools_own() {
+    let row = "314572800 bytes (315 MB, 300 MiB) copied, 0.358116 s, 878 MB/s";
+    let claim = Claim {
+        id: "c1".to_owned(),
+        phase: "copy".to_owned(),
+        metric: Metric::Throughput,
+        value: Quantity::bytes_per_sec(314_572_800.0 / 0.358_116),
+        printed: Printed { text: "878".to_owned(), unit: "MB/s".to_owned() },
+        resolution: 500_000.0,
+        subject: Subject::Device,
+        subject_reason: String::new(),
+        claimed_bytes: None,
+        source: SourceLine { stream: "stderr".to_owned(), line: 3, text: row.to_owned() },
+    };
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let of_tool = ToolOutput { stderr: row.as_bytes().to_vec(), ..ToolOutput::default() };
+    let altered = |text: &str| -> Vec<String> {
+        let measured = Measured {
+            measurements: std::slice::from_ref(&measurement),
+            outputs: std::slice::from_ref(&of_tool),
+            claims: std::slice::from_ref(&claim),
+            phases: &[],
+        };
+        let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let figures = script_figures(&of_command, measured).into_iter();
+        let altered = figures.filter(|figure| figure.fault == Some(Fault::Altered));
+        altered.map(|figure| format!("{} {}", figure.printed.text, figure.printed.unit)).collect()
+    };
+    assert_eq!(altered("314572800 bytes (315 MB, 300 MiB) copied, 0.0512 s, 878 MB/s\n"), ["0.0512 s"]);
+    assert_eq!(altered("314572800 bytes (915 MB, 300 MiB) copied, 0.358116 s, 878 MB/s\n"), ["915 MB"]);
+    // Rounded and cut.
+    for seconds in ["0.358116", "0.36", "0.35", "0.4"] {
+        assert_eq!(altered(&format!("314572800 bytes (315 MB, 300 MiB) copied, {seconds} s, 878 MB/s\n")), [""; 0]);
+    }
+}
