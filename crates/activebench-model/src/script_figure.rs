@@ -81,6 +81,8 @@ pub enum Fault {
     OtherSummary,
     /// The figure of another pass than the one that the line names.
     OtherPass,
+    /// Another statistic of the latencies than the one that the line names: the median behind `p99`.
+    OtherStatistic,
     /// The line is one that a tool wrote, with another number in the place of the tool's own.
     Altered,
 }

@@ -207,12 +207,18 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
             && label.names_some(&of_unit, candidates)
     });
     if let Some(Explanation { reading, candidate, .. }) = of_another {
-        return Some(figure(*reading, Some(candidate.origin()), Some(Fault::OtherPass)));
+        let fault = match label.names_other_statistic(candidate, candidates) {
+            true => Fault::OtherStatistic,
+            false => Fault::OtherPass,
+        };
+        return Some(figure(*reading, Some(candidate.origin()), Some(fault)));
     }
     let faulty = scaled(number).into_iter().find_map(|(reading, fault)| {
         let mut near = of_unit.iter().filter(|candidate| candidate.agrees(reading, COPY_RATIO));
         let is_named = |candidate: &&&Candidate| {
-            candidate.derivation == Derivation::Equal && !label.contradicts(candidate, candidates)
+            candidate.derivation == Derivation::Equal
+                && label.speaks_of(candidate)
+                && !label.contradicts(candidate, candidates)
         };
         let candidate = near.find(is_named)?;
         (chance(singles, reading, candidate) < MOST_CHANCE).then_some((candidate, fault))
@@ -251,7 +257,7 @@ fn chance(figures: usize, reading: Reading, candidate: &Candidate) -> f64 {
 
 /// What the number would be if its unit were meant otherwise, with the fault that this is.
 fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
-    if !matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec) {
+    if !matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec | Unit::Ns) {
         return Vec::new();
     }
     let Some(first) = number.readings.first() else { return Vec::new() };
@@ -263,6 +269,7 @@ fn scaled(number: &PrintedNumber) -> Vec<(Reading, Fault)> {
     }
     let factors = match number.unit {
         Unit::BytesPerSec => &[1e3, 1e-3, 1024.0, 1.0 / 1024.0, 8.0, 0.125][..],
+        Unit::Ns => &[1e3, 1e-3, 1e6, 1e-6],
         _ => &[1e3, 1e-3],
     };
     for factor in factors {

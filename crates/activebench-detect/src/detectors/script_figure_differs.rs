@@ -99,6 +99,9 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
     let names_none = || !["read", "write"].iter().any(|word| figure.source.text.to_lowercase().contains(word));
     let (weight, meaning) = match fault {
         Fault::OtherPass => (Weight::FailOfRun, "The line names a pass. The number is the figure of another one."),
+        Fault::OtherStatistic => {
+            (Weight::FailOfRun, "The line names a statistic of the latencies. The number is another one.")
+        }
         Fault::OtherMagnitude => (Weight::FailOfRun, "The unit behind the number is not the unit of the figure."),
         Fault::AddedDirections if names_none() => {
             (Weight::WarnOfRun, "No device reads or writes at this rate: it did both, one after the other or mixed.")

@@ -161,14 +161,14 @@ pub(super) fn unit_of_label(label: &str) -> Option<Found> {
         .filter(|(at, c)| c.is_alphabetic() && !spaced[..*at].ends_with(|before: char| before.is_alphanumeric()))
         .map(|(at, _)| at)
         .collect();
+    let is_rate = label.split(|c: char| !c.is_ascii_alphanumeric()).any(is_throughput);
     // A label is a few words; a line of text is not a label.
     let at_each = starts.iter().rev().take(12).filter_map(|at| {
         let body = &spaced[*at..];
-        let found = of_variable(body).or_else(|| phrase(body, word(body)))?;
+        let found = of_variable(body).or_else(|| phrase(body, word(body))).or_else(|| bytes_of_rate(body, is_rate))?;
         (!spaced[..*at].ends_with('/')).then_some((body, found))
     });
     let mut last = None;
-    let is_rate = label.split(|c: char| !c.is_alphanumeric()).any(is_throughput);
     for (body, found) in at_each {
         if matches!(found.unit, Unit::BytesPerSec | Unit::OpsPerSec) {
             return Some(found);
@@ -194,6 +194,22 @@ fn of_variable(body: &str) -> Option<Found> {
     let is_rate = matches!(second, "s" | "sec") && (size(first).is_some() || noun(first).is_some());
     let found = is_rate.then(|| phrase(&joined, first)).flatten()?;
     Some(Found { text: body[..joined.len()].to_owned(), ..found })
+}
+
+/// `mb` at the end of `bw_mb`, where the words are about a rate. Elsewhere it may be bits, or the size of nothing.
+fn bytes_of_rate(body: &str, is_rate: bool) -> Option<Found> {
+    let is_size = |word: &&str| {
+        is_rate && word.len() == 2 && word.ends_with('b') && *word == body.trim_end_matches(['"', ':', ' '])
+    };
+    let text = Some(word(body)).filter(is_size)?;
+    let factors = size(text)?;
+    Some(Found {
+        unit: Unit::BytesPerSec,
+        factors,
+        counted: Counted::Amount,
+        text: text.to_owned(),
+        length: text.len(),
+    })
 }
 
 /// Returns true for a word for bytes per second.

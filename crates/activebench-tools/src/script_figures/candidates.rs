@@ -34,6 +34,35 @@ pub(super) struct Candidate {
     pub(super) block_bytes: Option<u64>,
     /// Number of the measurement of all of them; `None` where they differ.
     pub(super) measurement: Option<u32>,
+    /// The statistic, for latencies.
+    pub(super) statistic: Option<Statistic>,
+}
+
+/// A statistic of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Statistic {
+    Mean,
+    P50,
+    P95,
+    P99,
+    P999,
+    Max,
+    /// One of which no figure is read: the smallest, the deviation, the 90th percentile.
+    Other,
+}
+
+impl Statistic {
+    fn of(metric: Metric) -> Option<Self> {
+        Some(match metric {
+            Metric::LatencyMean | Metric::CompletionLatencyMean | Metric::SyncLatencyMean => Self::Mean,
+            Metric::LatencyP50 | Metric::CompletionLatencyP50 | Metric::SyncLatencyP50 => Self::P50,
+            Metric::LatencyP95 | Metric::CompletionLatencyP95 | Metric::SyncLatencyP95 => Self::P95,
+            Metric::LatencyP99 | Metric::CompletionLatencyP99 | Metric::SyncLatencyP99 => Self::P99,
+            Metric::LatencyP999 | Metric::CompletionLatencyP999 | Metric::SyncLatencyP999 => Self::P999,
+            Metric::LatencyMax => Self::Max,
+            _ => return None,
+        })
+    }
 }
 
 impl Candidate {
@@ -50,6 +79,10 @@ impl Candidate {
     pub(super) fn origin(&self) -> Origin {
         let value = Quantity { value: self.value, unit: self.unit };
         Origin { derivation: self.derivation, claims: self.ids.clone(), value }
+    }
+
+    pub(super) fn is_time(&self) -> bool {
+        self.unit == Unit::Ns
     }
 
     /// Returns `true` for a rate of a whole pass.
@@ -250,6 +283,7 @@ fn single(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Candid
         order: described[place].order(),
         block_bytes: described[place].block_bytes(),
         measurement: described[place].measurement,
+        statistic: Statistic::of(claim.metric),
     }
 }
 
@@ -284,6 +318,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
         order,
         block_bytes,
         measurement,
+        statistic: Statistic::of(claims[places[0]].metric),
     };
     let mut computed = vec![candidate(Derivation::Mean, sum / count, steps / count)];
     let is_latency = claims[places[0]].metric.is_latency();

@@ -6,7 +6,7 @@ use activebench_model::claim::Printed;
 use activebench_model::direction::Direction;
 use activebench_model::script_figure::{Derivation, Fault};
 
-use super::candidates::{Candidate, Candidates};
+use super::candidates::{Candidate, Candidates, Statistic};
 use crate::printed_numbers::{Order, direction_of, order_of, words};
 
 /// What the words around a number say.
@@ -23,6 +23,10 @@ pub(super) struct Label {
     names_runs: bool,
     /// It says that both directions are added up.
     says_both: bool,
+    /// The only statistic of latencies that it names.
+    statistic: Option<Statistic>,
+    /// It speaks of latencies.
+    names_latency: bool,
     /// Its words, in lower case.
     words: BTreeSet<String>,
 }
@@ -73,7 +77,21 @@ impl Label {
         let names_runs = has(&["runs", "repeats", "repetitions", "iterations", "rounds", "trials", "of"]);
         let block_bytes = only_block_size(text);
         let order = order_of(text);
-        (Self { direction, order, derivation, block_bytes, names_best, names_runs, says_both, words }, end)
+        let statistic = only_statistic(text);
+        let names_latency = statistic.is_some() || has(&["latency", "latencies", "lat", "clat", "response"]);
+        let label = Self {
+            direction,
+            order,
+            derivation,
+            block_bytes,
+            names_best,
+            names_runs,
+            says_both,
+            statistic,
+            names_latency,
+            words,
+        };
+        (label, end)
     }
 
     /// Returns how far a candidate is from what the words say: 0 when they name it.
@@ -106,16 +124,32 @@ impl Label {
         !self.admits(candidate)
             || self.names_another(candidate, candidates)
             || self.names_other_blocks(candidate, candidates)
+            || self.names_other_statistic(candidate, candidates)
             || is_one_of_them && !self.names_derivation_of(candidate)
     }
 
     /// Returns `true` if there is a figure of a whole pass that the words do name.
     pub(super) fn names_some(&self, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> bool {
         of_unit.iter().any(|candidate| {
-            candidate.derivation == Derivation::Equal
-                && candidate.is_rate(candidates)
-                && !self.contradicts(candidate, candidates)
+            // Latencies are put into classes: those of two passes may be equal. So their statistic must be named, too.
+            let is_meant = match candidate.statistic {
+                Some(own) => self.statistic == Some(own),
+                None => candidate.is_rate(candidates),
+            };
+            candidate.derivation == Derivation::Equal && is_meant && !self.contradicts(candidate, candidates)
         })
+    }
+
+    /// Returns `true` if the words name another statistic of the latencies, which the tool printed, too.
+    pub(super) fn names_other_statistic(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        let (Some(named), Some(own)) = (self.statistic, candidate.statistic) else { return false };
+        named != own && candidates.all().iter().any(|other| other.statistic == Some(named))
+    }
+
+    /// Returns `true` for what is no time, and for a latency of which the words may speak: not each time is one.
+    pub(super) fn speaks_of(&self, candidate: &Candidate) -> bool {
+        let is_named = self.statistic.is_none() || candidate.statistic == self.statistic;
+        !candidate.is_time() || self.names_latency && is_named
     }
 
     /// Returns `true` if the words name the blocks of another pass.
@@ -195,6 +229,31 @@ fn only_block_size(text: &str) -> Option<u64> {
     };
     let mut sizes = text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(size);
     sizes.next().filter(|_| sizes.next().is_none())
+}
+
+/// Returns the statistic of latencies that a text names, if it names one: `p99`, `99.9th`, `avg`.
+fn only_statistic(text: &str) -> Option<Statistic> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').map(|word| word.trim_matches('.'));
+    let named = words.filter_map(|word| {
+        let percentile = word.strip_prefix('p').or_else(|| word.strip_suffix("th"));
+        let is_number = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok();
+        Some(match (word, percentile.filter(is_number)) {
+            ("mean" | "avg" | "average", _) => Statistic::Mean,
+            ("median", _) | (_, Some("50" | "50.0" | "50.00")) => Statistic::P50,
+            (_, Some("95" | "95.0" | "95.00")) => Statistic::P95,
+            (_, Some("99" | "99.0" | "99.00")) => Statistic::P99,
+            (_, Some("99.9" | "99.90" | "999")) => Statistic::P999,
+            ("max" | "maximum" | "worst" | "slowest", _) => Statistic::Max,
+            ("min" | "minimum" | "best" | "fastest" | "stddev" | "stdev" | "deviation", _) | (_, Some(_)) => {
+                Statistic::Other
+            }
+            _ => return None,
+        })
+    });
+    let named: BTreeSet<Statistic> = named.collect();
+    let mut named = named.into_iter();
+    named.next().filter(|_| named.next().is_none())
 }
 
 /// Returns `true` if words name reads as well as writes.

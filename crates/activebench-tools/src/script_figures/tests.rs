@@ -502,3 +502,73 @@ fn a_time_in_the_line_of_a_tool_is_no_claim_and_must_be_the_tools_own() {
         assert_eq!(altered(&format!("314572800 bytes (315 MB, 300 MiB) copied, {seconds} s, 878 MB/s\n")), [""; 0]);
     }
 }
+
+/// Traces the numbers of a text printed by a script that ran a tool with latencies of reads and of writes, in ns.
+fn traced_latencies(text: &str) -> Vec<(Option<String>, Option<Fault>)> {
+    let passes = [
+        (Direction::Read, "read", [94_812.37, 56_064.0, 121_344.0, 897_024.0]),
+        (Direction::Write, "write", [84_113.91, 56_064.0, 118_272.0, 888_832.0]),
+    ];
+    let metrics = [
+        Metric::CompletionLatencyMean,
+        Metric::CompletionLatencyP50,
+        Metric::CompletionLatencyP95,
+        Metric::CompletionLatencyP99,
+    ];
+    let (mut claims, mut phases) = (Vec::new(), Vec::new());
+    for (direction, pass, values) in passes {
+        let phase = Phase::planned(pass.to_owned(), pass.to_owned(), direction);
+        for (metric, ns) in metrics.into_iter().zip(values) {
+            let text = format!("{ns}");
+            claims.push(Claim {
+                id: format!("{pass}-{}", metric.as_str().trim_start_matches("completion-latency-")),
+                phase: phase.id.clone(),
+                metric,
+                value: Quantity { value: ns, ..Quantity::ns(0) },
+                printed: Printed { text: text.clone(), unit: "ns".to_owned() },
+                resolution: 0.5,
+                subject: Subject::Device,
+                subject_reason: String::new(),
+                claimed_bytes: None,
+                source: SourceLine { stream: "stdout".to_owned(), line: 1, text },
+            });
+        }
+        phases.push(phase);
+    }
+    let measurements = [Measurement { number: 1, ..Measurement::default() }];
+    let outputs = [ToolOutput { stdout: b"the tool's own\n".to_vec(), ..ToolOutput::default() }];
+    let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+    let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
+    let figures = script_figures(&of_command, measured).into_iter();
+    figures.map(|figure| (figure.origin.map(|origin| origin.claims.join(" ")), figure.fault)).collect()
+}
+
+#[test]
+fn a_latency_is_the_statistic_that_its_words_name() {
+    let of = |text: &str| traced_latencies(text).pop();
+    let known = |claim: &str, fault| Some((Some(claim.to_owned()), fault));
+    for (text, expected) in [
+        ("read p99 latency: 897.0 us\n", known("read-p99", None)),
+        ("read latency, 99th percentile: 0.897 ms\n", known("read-p99", None)),
+        ("read latency: avg=94.81us\n", known("read-mean", None)),
+        ("read latency 94.8 us\n", known("read-mean", None)),
+        // The median behind p99, a mean that is a percentile, the reads behind writes.
+        ("read p99 latency: 121.34 us\n", known("read-p95", Some(Fault::OtherStatistic))),
+        ("avg read latency: 121.34 us\n", known("read-p95", Some(Fault::OtherStatistic))),
+        ("write p99 latency: 897.02 us\n", known("read-p99", Some(Fault::OtherPass))),
+        // Units of a thousand too much or too little.
+        ("read p99 latency: 897.0 ms\n", known("read-p99", Some(Fault::OtherMagnitude))),
+        ("mean latency of reads: 94.812 ns\n", known("read-mean", Some(Fault::OtherMagnitude))),
+        // No figure of this statistic is known, and latencies are put into classes.
+        ("write p90: 121.34 us\n", None),
+        ("write latency: 897.02 us\n", None),
+        // Times of something else.
+        ("took 897.0 ms\n", None),
+        ("sleeping for 94.8 s\n", None),
+    ] {
+        match expected {
+            Some(_) => assert_eq!(of(text), expected, "{text}"),
+            None => assert!(of(text).is_none_or(|(_, fault)| fault.is_none()), "{text}: {:?}", of(text)),
+        }
+    }
+}
