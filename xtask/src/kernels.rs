@@ -2,15 +2,18 @@
 //!
 //! Debian's kernels are downloaded, never installed. They are booted in an emulated machine without hardware support,
 //! so the task works wherever the other tasks do. The same smoke set then runs on this machine. The results become a
-//! page. Kernel packages, boot, smoke set, judgement and page are modules of their own.
+//! page. Kernel packages, boot, runs, judgement and page are modules of their own. `--layers` runs benchmarks on layers
+//! of storage instead, which the kernels of small machines do not have.
 
 mod debian;
+mod layers;
 mod machine;
 mod modules;
 mod native;
 mod outcome;
 mod page;
 mod results;
+mod set;
 mod steps;
 
 use std::fs;
@@ -23,13 +26,12 @@ use anyhow::{Context, Result, bail};
 use crate::kernels::debian::{DebianKernel, Kernel};
 use crate::kernels::machine::Boot;
 use crate::kernels::results::{KernelResult, Place, SCHEMA, Trial};
+use crate::kernels::set::Set;
 use crate::kernels::steps::Amount;
 use crate::tools::Tool;
 use crate::workspace;
 use crate::{mounts, packages, process, sha256_list, tools};
 
-/// The committed page.
-const PAGE: &str = "docs/kernels.md";
 /// The committed object.
 const OBJECT: &str = "crates/activebench-ebpf/prebuilt/activebench.bpf.o";
 /// The name of this machine's own kernel.
@@ -47,6 +49,10 @@ const ROOM: u64 = 6 << 30;
 /// Options of `cargo xtask kernels`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
+    /// Try honest and misleading benchmarks on arrays, encryption, network block devices and the journal modes of ext4,
+    /// instead of every path of I/O
+    #[arg(long)]
+    layers: bool,
     /// Try this kernel alone, may be given several times; the page then stays out of docs/
     #[arg(long, value_name = "KERNEL", value_parser = names())]
     only: Vec<String>,
@@ -56,12 +62,16 @@ pub(crate) struct Options {
     /// Try this binary instead of building one as `cargo xtask demo` does; the page then stays out of docs/
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Where the page goes [default: docs/kernels.md, otherwise kernels/kernels.md in the target directory]
+    /// Where the page goes [default: docs/kernels.md or docs/layers.md, otherwise a file in the target directory]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
 
 impl Options {
+    fn set(&self) -> Set {
+        if self.layers { Set::Layers } else { Set::Smoke }
+    }
+
     /// Returns `true` when the committed object is tried on every kernel, as the committed page requires.
     fn is_whole(&self) -> bool {
         self.only.is_empty() && self.binary.is_none()
@@ -84,7 +94,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             process::as_root("kernels")
         );
     }
-    let folder = workspace::target_dir()?.join("kernels");
+    let set = options.set();
+    let folder = workspace::target_dir()?.join(set.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let available = mounts::available_bytes(&folder)?;
     if available < ROOM {
@@ -95,7 +106,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             ROOM >> 20
         );
     }
-    let missing = packages::ensure(tools::FOR_KERNELS);
+    let needed: Vec<&Tool> = tools::FOR_KERNELS.iter().chain(set.programs()).copied().collect();
+    let missing = packages::ensure(&needed);
     if !missing.is_empty() {
         packages::report_missing(&missing);
         bail!("the programs named above are needed (hint: install them by hand, then run this again)");
@@ -113,13 +125,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     process::outlive_interrupt();
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let emulated: Vec<&'static Kernel> = debian::ALL.iter().filter(|kernel| wanted(kernel.name)).collect();
-    let bench = Bench { folder: &folder, activebench: &activebench, keep: options.keep };
+    let bench = Bench { set, folder: &folder, activebench: &activebench, keep: options.keep };
     let mut kernels = if emulated.is_empty() { Vec::new() } else { bench.emulated(&emulated)? };
-    if wanted(HOST) && !process::interrupted() {
+    // This machine's kernel may lack the modules of layers.
+    if set == Set::Smoke && wanted(HOST) && !process::interrupted() {
         kernels.push(bench.host()?);
     }
     let trial = Trial {
         schema: SCHEMA,
+        set,
         object_sha256: sha256_list::sum(&object),
         day: today(),
         emulator: version(&tools::QEMU),
@@ -132,12 +146,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 
 /// Writes the results and returns the exit code.
 fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode> {
-    let json = folder.join("kernels.json");
+    let set = options.set();
+    let json = folder.join(format!("{}.json", set.name()));
     write(&json, &(serde_json::to_string_pretty(trial).context("cannot serialise what was found")? + "\n"))?;
     let page = match &options.page {
         Some(page) => page.clone(),
-        None if options.is_whole() && trial.incomplete.is_none() => workspace::root().join(PAGE),
-        None => folder.join("kernels.md"),
+        None if options.is_whole() && trial.incomplete.is_none() => workspace::root().join(set.page()),
+        None => folder.join(format!("{}.md", set.name())),
     };
     write(&page, &page::render(trial))?;
     eprintln!();
@@ -159,6 +174,7 @@ fn conclude(options: &Options, folder: &Path, trial: &Trial) -> Result<ExitCode>
 
 /// Common inputs of all trials.
 struct Bench<'a> {
+    set: Set,
     folder: &'a Path,
     activebench: &'a Path,
     keep: bool,
@@ -171,14 +187,14 @@ impl Bench<'_> {
         let work = fresh(&self.folder.join("work"))?;
         let brought = debian::bring(kernels, &downloads, &work)?;
         eprintln!("making the disk of programs: activebench, fio, iozone and their libraries");
-        let programs = machine::programs_disk(&work, self.activebench, &brought.busybox, &steps::script(EMULATED))?;
+        let programs = machine::programs_disk(&work, self.activebench, &brought.busybox, (self.set, EMULATED))?;
         let mut found = Vec::new();
         for debian in &brought.kernels {
             if process::interrupted() {
                 break;
             }
             let own = fresh(&self.folder.join(debian.kernel.name))?;
-            let boot = machine::prepare(&own, &debian.folder, &brought.busybox, &programs)?;
+            let boot = machine::prepare(&own, &debian.folder, &brought.busybox, &programs, self.set)?;
             found.push(self.boot(debian, &boot, &own)?);
         }
         if !self.keep {
@@ -202,7 +218,7 @@ impl Bench<'_> {
         let mut result = match (boot.unpack_results(&out), &said.failure) {
             // A machine writes its results at its end; if it did not end properly, there are none.
             (Err(error), None) => KernelResult::failed(place, format!("{error:#}")),
-            _ => KernelResult::read(place, &out, self.activebench, EMULATED, Some(said)),
+            _ => KernelResult::read(place, &out, self.activebench, (self.set, EMULATED), Some(said)),
         };
         result.seconds = begun.elapsed().as_secs();
         if self.keep {
@@ -223,8 +239,8 @@ impl Bench<'_> {
         eprintln!("{HOST}: the same on this machine's own kernel");
         let begun = Instant::now();
         let out = own.join("out");
-        let mut result = match native::run(&own, self.activebench, &steps::script(NATIVE), &out) {
-            Ok(()) => KernelResult::read(place, &out, self.activebench, NATIVE, None),
+        let mut result = match native::run(&own, self.activebench, &self.set.script(NATIVE), &out) {
+            Ok(()) => KernelResult::read(place, &out, self.activebench, (self.set, NATIVE), None),
             Err(error) => KernelResult::failed(place, format!("{error:#}")),
         };
         result.seconds = begun.elapsed().as_secs();

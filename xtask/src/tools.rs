@@ -66,6 +66,14 @@ pub(crate) const LOSETUP: Tool = Tool {
     command: "losetup",
     packages: Packages { apt: Some("mount"), apk: Some("losetup"), ..Packages::everywhere("util-linux") },
 };
+/// Makes arrays of the kernel's md.
+const MDADM: Tool = Tool { command: "mdadm", packages: Packages::everywhere("mdadm") };
+/// Sets up devices of the device mapper.
+const DMSETUP: Tool = Tool { command: "dmsetup", packages: Packages::everywhere("dmsetup") };
+/// Serves a network block device.
+const NBD_SERVER: Tool = Tool { command: "nbd-server", packages: Packages::everywhere("nbd-server") };
+/// Sets up a network block device.
+const NBD_CLIENT: Tool = Tool { command: "nbd-client", packages: Packages::everywhere("nbd-client") };
 /// Serves ext4 through FUSE.
 pub(crate) const FUSE2FS: Tool = Tool {
     command: "fuse2fs",
@@ -217,6 +225,8 @@ pub(crate) const FOR_ANY_PROGRAM: &[&Tool] = &[
 pub(crate) const FOR_OVERHEAD: &[&Tool] = &[&FIO, &BONNIE, &STRACE, &PERF, &BPFTRACE, &LOSETUP, &MKFS_EXT4];
 /// Tools for booting other kernels, and tools that run there.
 pub(crate) const FOR_KERNELS: &[&Tool] = &[&QEMU, &XZ, &IOZONE, &FIO, &MKFS_EXT4, &LOSETUP];
+/// Tools that make layers of storage on other kernels.
+pub(crate) const FOR_LAYERS: &[&Tool] = &[&MDADM, &DMSETUP, &NBD_SERVER, &NBD_CLIENT, &MKFS_EXT4];
 /// Tools for reading the pinned advisories.
 pub(crate) const FOR_DENY: &[&Tool] = &[&TAR, &GIT, &ZSTD];
 /// Tools for compiling the kernel programs.

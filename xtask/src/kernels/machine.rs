@@ -1,7 +1,7 @@
 //! The emulated machine: its disks, its boot, and its messages.
 //!
 //! Three disks: the programs (read only), the volume under test, and a raw disk that takes the results as a tar
-//! archive. The serial line carries progress only.
+//! archive; three more where layers are made of them. The serial line carries progress only.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::kernels::layers;
 use crate::kernels::modules::{self, Module};
-use crate::kernels::steps::MARK;
+use crate::kernels::set::Set;
+use crate::kernels::steps::{Amount, MARK};
 use crate::{process, tools};
 
 /// Last message of a machine that has completed its work.
@@ -23,6 +25,9 @@ const DONE: &str = "done";
 const VOLUME_BYTES: u64 = 1 << 30;
 /// Size of the disk for the results, in bytes.
 const RESULTS_BYTES: u64 = 512 << 20;
+/// Number of disks for layers, and the size of each in bytes.
+const LAYER_DISKS: usize = 3;
+const LAYER_DISK_BYTES: u64 = 192 << 20;
 /// Write rate of the disk under test, in bytes per second. It makes the transfer of a step's data to the disk visibly
 /// slower than its copy into the page cache, whatever the machine below does.
 const DISK_WRITE_RATE: u64 = 8 << 20;
@@ -35,21 +40,25 @@ const PROCESSORS: &str = "2";
 /// Names under which the machine uses busybox.
 const APPLETS: &[&str] = &[
     "cat",
+    "cp",
     "date",
     "echo",
     "grep",
     "insmod",
+    "ip",
     "ls",
     "mkdir",
     "mount",
     "reboot",
     "rm",
+    "rmdir",
     "sh",
     "sleep",
     "switch_root",
     "sync",
     "tar",
     "timeout",
+    "umount",
     "uname",
 ];
 
@@ -94,14 +103,22 @@ pub(crate) struct Boot {
     programs: PathBuf,
     volume: PathBuf,
     results: PathBuf,
+    /// Disks for layers.
+    layers: Vec<PathBuf>,
 }
 
 /// Makes the disk of programs that run in the machine, with the libraries that they need.
 ///
 /// # Errors
 /// When a program is missing, or its libraries are unknown.
-pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, script: &str) -> Result<PathBuf> {
+pub(crate) fn programs_disk(
+    folder: &Path,
+    activebench: &Path,
+    busybox: &Path,
+    (set, amount): (Set, Amount),
+) -> Result<PathBuf> {
     let tree = folder.join("programs");
+    make_folder(&tree.join(layers::VOLUME.trim_start_matches('/')))?;
     for name in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "proc", "sys", "dev", "tmp", "volume", "smoke", "etc"] {
         make_folder(&tree.join(name))?;
     }
@@ -110,7 +127,7 @@ pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, s
     }
     busybox_applets(busybox, &tree.join("usr/bin"))?;
     let mut programs = vec![(activebench.to_owned(), "activebench")];
-    for tool in [&tools::IOZONE, &tools::FIO] {
+    for tool in [&tools::IOZONE, &tools::FIO].iter().chain(set.programs()) {
         programs.push((tool.find().with_context(|| format!("{} is not installed", tool.command))?, tool.command));
     }
     for (path, name) in &programs {
@@ -124,7 +141,7 @@ pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, s
         }
     }
     write_program(&tree.join("smoke/machine"), MACHINE)?;
-    write_program(&tree.join("smoke/steps"), script)?;
+    write_program(&tree.join("smoke/steps"), &set.script(amount))?;
     let disk = folder.join("programs.img");
     make_ext4(&disk, bytes_below(&tree)? * 5 / 4 + (64 << 20), Some(&tree))?;
     fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
@@ -135,19 +152,22 @@ pub(crate) fn programs_disk(folder: &Path, activebench: &Path, busybox: &Path, s
 ///
 /// # Errors
 /// When the package does not contain exactly one kernel with its modules, or a disk cannot be made.
-pub(crate) fn prepare(folder: &Path, package: &Path, busybox: &Path, programs: &Path) -> Result<Boot> {
+pub(crate) fn prepare(folder: &Path, package: &Path, busybox: &Path, programs: &Path, set: Set) -> Result<Boot> {
     let kernel = only_entry(&package.join("boot"), "vmlinuz-")?;
     let version = kernel.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let version = version.trim_start_matches("vmlinuz-");
     let folders = ["lib/modules", "usr/lib/modules"].map(|name| package.join(name).join(version));
     let modules = folders.iter().find(|folder| folder.is_dir());
     let modules = modules.with_context(|| format!("the package has no modules of {version}"))?;
-    let initramfs = initramfs(folder, &modules::needed(modules)?, busybox)?;
+    let initramfs = initramfs(folder, &modules::needed(modules, &set.modules())?, busybox)?;
     let volume = folder.join("volume.img");
     make_ext4(&volume, VOLUME_BYTES, None)?;
     let results = folder.join("results.img");
     make_sparse(&results, RESULTS_BYTES)?;
-    Ok(Boot { kernel, initramfs, programs: programs.to_owned(), volume, results })
+    let disks = if set == Set::Layers { LAYER_DISKS } else { 0 };
+    let layers: Vec<PathBuf> = (0..disks).map(|number| folder.join(format!("layer-{number}.img"))).collect();
+    layers.iter().try_for_each(|disk| make_sparse(disk, LAYER_DISK_BYTES))?;
+    Ok(Boot { kernel, initramfs, programs: programs.to_owned(), volume, results, layers })
 }
 
 /// Makes the first root file system of the machine, in memory.
@@ -308,12 +328,13 @@ impl Boot {
         command.arg("-initrd").arg(&self.initramfs);
         // A panic ends the machine, so the task notices it at once.
         command.args(["-append", "console=ttyS0 loglevel=5 panic=-1 net.ifnames=0"]);
+        let throttled = || format!("throttling.bps-write={DISK_WRITE_RATE}");
         let disks = [
             (&self.programs, "readonly=on".to_owned()),
-            (&self.volume, format!("throttling.bps-write={DISK_WRITE_RATE}")),
+            (&self.volume, throttled()),
             (&self.results, "cache=unsafe".to_owned()),
         ];
-        for (image, options) in disks {
+        for (image, options) in disks.into_iter().chain(self.layers.iter().map(|disk| (disk, throttled()))) {
             command.arg("-drive").arg(format!("if=virtio,format=raw,file={},{options}", image.display()));
         }
         Ok(command)
@@ -395,7 +416,7 @@ impl Boot {
     /// # Errors
     /// When a file cannot be removed.
     pub(crate) fn remove(&self) -> Result<()> {
-        for path in [&self.initramfs, &self.volume, &self.results] {
+        for path in [&self.initramfs, &self.volume, &self.results].into_iter().chain(&self.layers) {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         Ok(())

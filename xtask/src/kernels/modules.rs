@@ -24,11 +24,11 @@ pub(crate) struct Module {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads the needed modules below the folder of one kernel's modules, in loading order.
+/// Reads the needed modules below the folder of one kernel's modules, and further ones, in loading order.
 ///
 /// # Errors
 /// When a file cannot be read, or a module neither exists nor is built in.
-pub(crate) fn needed(folder: &Path) -> Result<Vec<Module>> {
+pub(crate) fn needed(folder: &Path, further: &[&str]) -> Result<Vec<Module>> {
     let mut files = BTreeMap::new();
     collect(folder, &mut files)?;
     let builtin = folder.join("modules.builtin");
@@ -39,7 +39,7 @@ pub(crate) fn needed(folder: &Path) -> Result<Vec<Module>> {
         None if builtin.contains(name) => Ok(None),
         None => bail!("the kernel's package has no module {name}, and it is not built in"),
     };
-    in_order(NEEDED, read)
+    in_order(&[NEEDED, further].concat(), read)
 }
 
 fn collect(folder: &Path, into: &mut BTreeMap<String, PathBuf>) -> Result<()> {

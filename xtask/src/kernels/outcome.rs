@@ -137,6 +137,30 @@ pub(crate) fn deviations(step: &Step, amount: Amount, left: &Left) -> Vec<String
                 found.push(format!("the claim on {} is {}, expected confirmed", claim["phase"], claim["verdict"]));
             }
         }
+        Expected::CachedReads { writes } => {
+            found.extend(exit_code(left, &[1]));
+            for (phases, expected) in [(["write", "rewrite"], writes), (["read", "reread"], &["misleading"])] {
+                for phase in phases {
+                    let verdicts = claims(left).filter(|claim| claim["phase"] == phase).map(|claim| &claim["verdict"]);
+                    let verdicts: Vec<&Value> = verdicts.collect();
+                    if verdicts.is_empty() {
+                        found.push(format!("there is no claim on {phase}"));
+                    }
+                    let others = verdicts.into_iter().filter(|verdict| !expected.iter().any(|one| *verdict == one));
+                    let expected = expected.join(" or ");
+                    found.extend(others.map(|other| format!("the claim on {phase} is {other}, expected {expected}")));
+                }
+            }
+        }
+        Expected::Honest { op } => {
+            found.extend(exit_code(left, &[0, 3]));
+            found.extend(op.into_iter().flat_map(|op| every_block(left, op, amount.blocks)));
+            for claim in
+                claims(left).filter(|claim| ["refuted", "misleading"].iter().any(|one| claim["verdict"] == *one))
+            {
+                found.push(format!("the claim on {} of {} is {}", claim["metric"], claim["phase"], claim["verdict"]));
+            }
+        }
         // This check does not depend on the verdicts on the tools' figures.
         Expected::Calls => {
             found.extend(exit_code(left, &[0, 1, 3]));
@@ -350,6 +374,27 @@ pub(crate) mod tests {
             &left(3, &claims("unverifiable")),
             &["exit code 3, expected [0]", "the claim on \"write\" is \"unverifiable\", expected confirmed"],
         );
+    }
+
+    #[test]
+    fn an_honest_run_is_not_accused_and_reads_from_memory_are_found() {
+        let expecting = |expected| Step { expected, ..ALL[0].clone() };
+        let claims = |write: &str, read: &str| {
+            json!([{ "phase": "write", "verdict": write }, { "phase": "rewrite", "verdict": write },
+                   { "phase": "read", "verdict": read }, { "phase": "reread", "verdict": read }])
+        };
+        let step = expecting(Expected::CachedReads { writes: &["confirmed"] });
+        assert!(deviations(&step, AMOUNT, &left(1, &claims("confirmed", "misleading"))).is_empty());
+        assert_eq!(
+            deviations(&step, AMOUNT, &left(1, &claims("confirmed", "confirmed"))),
+            ["read", "reread"].map(|phase| format!("the claim on {phase} is \"confirmed\", expected misleading"))
+        );
+        assert_eq!(deviations(&step, AMOUNT, &left(1, &json!([]))).len(), 4);
+        let step = expecting(Expected::Honest { op: Some("pread") });
+        let mut honest = fio("pread", &[UNIT, 0]);
+        assert!(deviations(&step, AMOUNT, &honest).is_empty());
+        honest.report["claims"] = json!([{ "phase": "read", "metric": "throughput", "verdict": "refuted" }]);
+        assert_eq!(deviations(&step, AMOUNT, &honest), ["the claim on \"throughput\" of \"read\" is \"refuted\""]);
     }
 
     #[test]

@@ -3,30 +3,22 @@
 use std::fmt::Write as _;
 
 use crate::kernels::results::{KernelResult, Trial};
-use crate::kernels::steps;
 
 /// Number of a kernel's complaints that are shown: a machine that hangs produces them endlessly.
 const COMPLAINTS: usize = 5;
 
 /// Renders the page.
 pub(crate) fn render(trial: &Trial) -> String {
-    let mut page = String::from(
-        "# Kernels\n\n\
-         Tried by `cargo xtask kernels`, which writes this page; nobody edits it.\n\n\
-         One object is committed, and it is fitted to the types of the kernel that it is loaded on. This page says on which \
-         kernels that was tried, with what result. Each kernel runs the same binary, the same benchmarks and the same \
-         smoke set: runs of `activebench verify` whose outcome is known beforehand. The runs are then judged again and \
-         counted on this machine, from their run directories.\n\n",
-    );
+    let mut page = trial.set.introduction().to_owned();
     page.push_str(&provenance(trial));
     page.push_str(
-        "\n| kernel | from | ran on | object loads | hooks attached | smoke set | records lost |\n\
+        "\n| kernel | from | ran on | object loads | hooks attached | runs | records lost |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for kernel in &trial.kernels {
         page.push_str(&summary(kernel));
     }
-    page.push_str(&smoke(trial));
+    page.push_str(&runs(trial));
     for kernel in &trial.kernels {
         page.push_str(&section(kernel));
     }
@@ -72,27 +64,23 @@ fn release(version: &str) -> Option<&str> {
     version.split_whitespace().nth(1)
 }
 
-fn smoke(trial: &Trial) -> String {
-    let mut text = String::from("\n## The smoke set\n\n");
+fn runs(trial: &Trial) -> String {
+    let mut text = format!("\n## {}\n\n", trial.set.title());
     let kernels: Vec<&KernelResult> = trial.kernels.iter().filter(|kernel| !kernel.steps.is_empty()).collect();
     if kernels.is_empty() {
         text.push_str("It was run nowhere.\n");
         return text;
     }
-    text.push_str(
-        "Every run must give back each record that it made, and its verdict must be the same when it is judged again \
-         on another machine. Runs of fio move every block of a file once: all of them must be seen, each once, with \
-         its offset and bytes; where they are direct reads, the device must have read just the bytes of the file. \
-         What this version sees on no kernel stands in the [README](../README.md#what-it-does-not-see-yet).\n\n| run |",
-    );
+    text.push_str(trial.set.meaning());
+    text.push_str("\n\n| run |");
     for kernel in &kernels {
         write!(text, " {} |", kernel.name).expect("a String takes every character");
     }
     text.push_str("\n| --- |");
     text.push_str(&" --- |".repeat(kernels.len()));
     text.push('\n');
-    for step in steps::ALL {
-        write!(text, "| {} |", cell(step.title)).expect("a String takes every character");
+    for step in &*trial.set.steps() {
+        write!(text, "| {} |", cell(&step.title)).expect("a String takes every character");
         for kernel in &kernels {
             let passed =
                 kernel.steps.iter().find(|result| result.name == step.name).map(|result| result.deviations.is_empty());
@@ -192,7 +180,7 @@ pub(crate) fn lines(trial: &Trial) -> String {
             kernel.version.as_deref().and_then(release).unwrap_or("version unknown"),
             kernel.hooks.len(),
             kernel.passed(),
-            steps::ALL.len(),
+            kernel.steps.len(),
             kernel.seconds
         )
         .expect("a String takes every character");
@@ -212,6 +200,8 @@ pub(crate) fn lines(trial: &Trial) -> String {
 mod tests {
     use super::*;
     use crate::kernels::results::{Gap, Hook, Place, SCHEMA, StepResult};
+    use crate::kernels::set::Set;
+    use crate::kernels::steps::Step;
 
     fn place(name: &str) -> Place {
         Place { name: name.to_owned(), origin: "Debian 12".to_owned(), machine: "emulated".to_owned() }
@@ -227,10 +217,8 @@ mod tests {
         good.records_lost = Some((0, 1234));
         let hook = |name: &str, attached| Hook { name: name.to_owned(), attached, why_not: None, missed: 0 };
         good.hooks = vec![hook("tp_btf/sys_exit", true), hook("tp_btf/sys_enter", true)];
-        good.steps = steps::ALL
-            .iter()
-            .map(|step| StepResult { name: step.name, deviations: Vec::new(), seconds: Some(3) })
-            .collect();
+        let passed = |step: &Step| StepResult { name: step.name.to_string(), deviations: Vec::new(), seconds: Some(3) };
+        good.steps = Set::Smoke.steps().iter().map(passed).collect();
         let mut bad = KernelResult::failed(place("6.12"), "it did not end within 40 minutes".to_owned());
         bad.loads = Some(Err("verifier | refused".to_owned()));
         bad.hooks =
@@ -243,6 +231,7 @@ mod tests {
         bad.steps[0].deviations = vec!["exit code 5, expected [1]".to_owned()];
         Trial {
             schema: SCHEMA,
+            set: Set::Smoke,
             object_sha256: "ab".to_owned(),
             day: Some("2026-11-21".to_owned()),
             emulator: None,
@@ -255,7 +244,7 @@ mod tests {
     #[test]
     fn every_kernel_has_a_row_and_no_failure_is_hidden() {
         let page = render(&trial());
-        let count = steps::ALL.len();
+        let count = Set::Smoke.steps().len();
         for expected in [
             format!("| 6.1.0-50 | Debian 12 | emulated | yes | 2 of 2 | {count} of {count} passed | 0 of 1234 |"),
             format!(
@@ -284,8 +273,15 @@ mod tests {
 
     #[test]
     fn only_a_kernel_with_nothing_amiss_is_good() {
-        let trial = trial();
+        let mut trial = trial();
         let good: Vec<bool> = trial.kernels.iter().map(KernelResult::is_good).collect();
         assert_eq!(good, [true, false, false]);
+        // A hook that is not attached has to be one that the kernel does not have.
+        let first = &mut trial.kernels[0];
+        first.hooks[1].attached = false;
+        assert!(!first.is_good());
+        let (name, found) = ("sys_enter".to_owned(), "not in this kernel".to_owned());
+        first.gaps = vec![Gap { name, found, meaning: String::new() }];
+        assert!(first.is_good());
     }
 }

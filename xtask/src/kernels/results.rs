@@ -8,8 +8,11 @@ use serde_json::Value;
 
 use crate::kernels::machine::Said;
 use crate::kernels::outcome::{self, Left};
-use crate::kernels::steps::{self, Amount, DOCTOR, KERNEL};
+use crate::kernels::set::Set;
+use crate::kernels::steps::{Amount, DOCTOR, KERNEL};
 
+/// What `activebench doctor` says of a tracepoint that a kernel does not have.
+const NOT_IN_KERNEL: &str = "not in this kernel";
 /// The value of the key `schema`.
 pub(crate) const SCHEMA: &str = "activebench.kernels/1";
 
@@ -17,6 +20,8 @@ pub(crate) const SCHEMA: &str = "activebench.kernels/1";
 #[derive(Debug, Serialize)]
 pub(crate) struct Trial {
     pub(crate) schema: &'static str,
+    /// What was run.
+    pub(crate) set: Set,
     /// SHA-256 of the committed object, hex.
     pub(crate) object_sha256: String,
     /// UTC day, `2026-11-21`; `None` when `date` does not print it.
@@ -48,7 +53,7 @@ pub(crate) struct KernelResult {
     pub(crate) hooks: Vec<Hook>,
     /// Gaps that the product's own diagnosis reports.
     pub(crate) gaps: Vec<Gap>,
-    /// Every step of the smoke set; empty when none was run.
+    /// Every step of the set; empty when none was run.
     pub(crate) steps: Vec<StepResult>,
     /// Lost records and all records, over all steps; `None` when no step reported them.
     pub(crate) records_lost: Option<(u64, u64)>,
@@ -85,7 +90,7 @@ pub(crate) struct Gap {
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct StepResult {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// Deviations from the expectation; empty when it passed.
     pub(crate) deviations: Vec<String>,
     /// Duration in seconds; `None` when it did not run.
@@ -102,7 +107,13 @@ pub(crate) struct Place {
 
 impl KernelResult {
     /// Reads the results that the script left; `said` are the messages of an emulated machine.
-    pub(crate) fn read(place: Place, out: &Path, activebench: &Path, amount: Amount, said: Option<Said>) -> Self {
+    pub(crate) fn read(
+        place: Place,
+        out: &Path,
+        activebench: &Path,
+        (set, amount): (Set, Amount),
+        said: Option<Said>,
+    ) -> Self {
         let (complaints, failure) = said.map_or((None, None), |said| (Some(said.complaints), said.failure));
         let mut result = Self {
             name: place.name,
@@ -127,11 +138,11 @@ impl KernelResult {
             }
             None => {}
         }
-        for step in steps::ALL {
-            let folder = out.join(step.name);
+        for step in &*set.steps() {
+            let folder = out.join(&*step.name);
             let seconds = fs::read_to_string(folder.join("seconds")).ok().and_then(|text| text.trim().parse().ok());
             let deviations = if seconds.is_none() {
-                vec!["it did not run to its end".to_owned()]
+                vec![set.why_not_run(out, step)]
             } else {
                 match Left::read(&folder, activebench) {
                     Ok(left) => {
@@ -145,7 +156,7 @@ impl KernelResult {
                     Err(error) => vec![format!("{error:#}")],
                 }
             };
-            result.steps.push(StepResult { name: step.name, deviations, seconds });
+            result.steps.push(StepResult { name: step.name.clone().into_owned(), deviations, seconds });
         }
         if result.steps.iter().all(|step| step.seconds.is_none()) {
             result.steps.clear();
@@ -178,24 +189,31 @@ impl KernelResult {
     }
 
     /// Returns the failures, each with its steps: a kernel on which nothing loads fails in all steps for one reason.
-    pub(crate) fn failures(&self) -> Vec<(String, Vec<&'static str>)> {
-        let mut failures: Vec<(String, Vec<&'static str>)> = Vec::new();
+    pub(crate) fn failures(&self) -> Vec<(String, Vec<&str>)> {
+        let mut failures: Vec<(String, Vec<&str>)> = Vec::new();
         for step in self.steps.iter().filter(|step| !step.deviations.is_empty()) {
             let why = step.deviations.join("; ");
             match failures.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, names)) => names.push(step.name),
-                None => failures.push((why, vec![step.name])),
+                Some((_, names)) => names.push(&step.name),
+                None => failures.push((why, vec![&step.name])),
             }
         }
         failures
+    }
+
+    /// Returns `true` for a hook whose place is not in this kernel, and without which it can be observed: a gap.
+    fn lacks(&self, hook: &Hook) -> bool {
+        let place = hook.name.split_once('/').map_or(hook.name.as_str(), |(_, place)| place);
+        self.gaps.iter().any(|gap| gap.name == place && gap.found == NOT_IN_KERNEL)
     }
 
     /// Returns `true` when everything is as expected.
     pub(crate) fn is_good(&self) -> bool {
         self.failure.is_none()
             && self.loads == Some(Ok(()))
-            && self.passed() == steps::ALL.len()
-            && self.hooks.iter().all(|hook| hook.attached)
+            && !self.steps.is_empty()
+            && self.passed() == self.steps.len()
+            && self.hooks.iter().all(|hook| hook.attached || self.lacks(hook))
             && self.complaints.as_ref().is_none_or(Vec::is_empty)
     }
 }
@@ -290,7 +308,8 @@ mod tests {
         let place = Place { name: "6.1".to_owned(), origin: String::new(), machine: String::new() };
         let amount = Amount { iozone_mib: 8, calls: 2, blocks: 2, seconds: 1 };
         let said = Said { complaints: Vec::new(), failure: None };
-        let result = KernelResult::read(place, folder.path(), Path::new("/no/such/program"), amount, Some(said));
+        let result =
+            KernelResult::read(place, folder.path(), Path::new("/no/such/program"), (Set::Smoke, amount), Some(said));
         assert_eq!((result.passed(), result.is_good()), (0, false));
         assert_eq!(result.failure.as_deref(), Some("activebench doctor: nothing was said"));
         assert!(result.steps.is_empty());
