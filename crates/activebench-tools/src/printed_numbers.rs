@@ -101,6 +101,8 @@ pub struct PrintedNumber {
     pub of_task: Option<OfTask>,
     /// True if they say that nothing was synced: `non-sync'ed writes`.
     pub is_unsynced: bool,
+    /// The head of its column in a table whose separators leave no doubt.
+    pub column: Option<String>,
     /// Its line in the output.
     pub source: SourceLine,
     /// Bytes of its stream up to its end.
@@ -379,6 +381,7 @@ fn read_line(
             is_mean_of_several: words.is_mean_of_several,
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
+            column: table.column_of(text, &numeral),
             source: source.clone(),
             printed_bytes: numeral.end as u64,
         });

@@ -12,6 +12,7 @@ mod altered;
 mod candidates;
 mod label;
 mod reprinted;
+mod sections;
 
 use std::collections::HashSet;
 
@@ -27,6 +28,7 @@ use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
+use sections::Sections;
 
 /// Largest difference that is put down to intermediate rounding of the script, as a share of the number.
 const CONVERSION_RATIO: f64 = 0.003;
@@ -75,6 +77,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let is_own = |line: &str| !of_tools.include(line) && !is_of_a_helper(line);
     let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| is_own(&number.source.text)).collect();
     let candidates = Candidates::of(measured);
+    let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
     let mut begin = 0;
     for (place, number) in own.iter().enumerate() {
@@ -83,6 +86,8 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         begin = if is_same_line { begin } else { 0 };
         let (label, end) = Label::of(&number.source.text, begin, &number.printed);
         begin = end;
+        let around = number.column.iter().chain(sections.over(&number.source)).map(String::as_str);
+        let label = label.within(around);
         figures.extend(trace(number, &label, &candidates));
     }
     let alone = alone::numbers_alone(of_command);

@@ -140,6 +140,7 @@ impl StatedClaim {
                 of_task: None,
                 is_mean_of_several: false,
                 is_unsynced: false,
+                column: None,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
                 printed_bytes: begin + group.end() as u64,
             };

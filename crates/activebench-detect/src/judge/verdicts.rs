@@ -34,7 +34,7 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::cases::run::not_here;
-use crate::detector::{Decides, Detector};
+use crate::detector::{Basis, Decides, Detector};
 use crate::detectors::{perturbed_by_observer, queue_depth_not_reached};
 use crate::evidence::rebuilt_figure::rebuild;
 use crate::judge::bottleneck;
@@ -247,6 +247,12 @@ fn decides(finding: &Finding, claim: &Claim, subject: Subject, phase: &Phase) ->
     !asks_for_what_was_not_read && declared(finding).is_some_and(|detector| detector.decides.includes(claim, subject))
 }
 
+/// Returns `true` if a finding is about the words of the output alone, as those of a script's lines beside the tool's.
+fn is_about_what_was_printed(finding: &Finding) -> bool {
+    let is_of_words = |detector: &Detector| detector.basis == Basis::Statements && !detector.is_of_the_plan();
+    declared(finding).is_some_and(is_of_words)
+}
+
 /// The detector that made a finding.
 fn declared(finding: &Finding) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.made(finding))
@@ -396,7 +402,8 @@ fn judge_end(measurement: &Measurement) -> Option<(RunVerdict, String)> {
 ///
 /// A failing finding makes a discrepancy unless its effect is that the evidence does not suffice (others at the device,
 /// or a window of a few clock steps, accuse nobody), or unless every claim that it concerns is unverifiable: then the
-/// loss weighs more. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
+/// loss weighs more. Nothing is lost of what was printed: words that contradict each other are a discrepancy without
+/// any observation. A run without claims is inconclusive: nothing was claimed, so nothing was verified, and its user
 /// should not read success in the exit code.
 fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (RunVerdict, String) {
     if let Some(PartOfRun { measurement, missing, .. }) = run.part {
@@ -429,7 +436,9 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     let accuses = |finding: &&Finding| {
         finding.severity == Some(Severity::Fail)
             && finding.effect != Some(Effect::Unverifiable)
-            && (finding.claims.is_empty() || !finding.claims.iter().all(open_claim))
+            && (finding.claims.is_empty()
+                || !finding.claims.iter().all(open_claim)
+                || is_about_what_was_printed(finding))
     };
     if let Some(finding) = findings.iter().find(accuses) {
         return (RunVerdict::Discrepancy, format!("the run is not valid: {} {}", finding.code, finding.name));

@@ -90,6 +90,9 @@ fn findings_decide_the_claims_and_the_run() {
     let device = json!([{"subject": "device"}]);
     let costly = json!({"manifest": {"coverage": {"overhead": {"bpf_run_ns": 6_000_000_000_u64}}}});
     let lost = json!({"coverage": {"records": {"calls": {"made": 10, "received": 9, "lost": 1}}}});
+    let words = include_str!("../../../../fixtures/detectors/ab114-script-figure-differs/fires-another-pass.json");
+    let words: serde_json::Value = serde_json::from_str(words).expect("JSON");
+    let (of_script, measured) = (&words["parsed"], &words["manifest"]);
     for (base, case, expected) in [
         // The sync after the clock.
         ("write-default", json!({"claims": device}), (Discrepancy, 1, Misleading)),
@@ -118,6 +121,13 @@ fn findings_decide_the_claims_and_the_run() {
             "write-default",
             json!({"claims": device, "facts": {"foreign_bytes": 500000000}}),
             (Discrepancy, 1, Misleading),
+        ),
+        // What is lost says nothing of what was printed: a script's wrong number stays one.
+        ("write", json!({"parsed": of_script, "manifest": measured}), (Discrepancy, 1, Confirmed)),
+        (
+            "write",
+            json!({"parsed": of_script, "manifest": measured, "facts": {"foreign_bytes": 500000000}}),
+            (Discrepancy, 1, Unverifiable),
         ),
         // A deciding question that is open.
         (

@@ -28,6 +28,7 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
         is_mean_of_several: false,
         of_task: None,
         is_unsynced: false,
+        column: None,
         source: bare.source.clone(),
         printed_bytes: bare.printed_bytes,
     })

@@ -117,6 +117,17 @@ impl Table {
         })
     }
 
+    /// Returns the head of a number's column where separators divide the head and the row into as many cells: places and
+    /// blanks would leave a doubt.
+    pub(super) fn column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
+        let last = self.lines.last()?;
+        let separator = NO_PLACES.into_iter().find(|separator| last.contains(*separator))?;
+        let number = |line: &str| line.matches(separator).count();
+        let place = number(&row[..numeral.start]);
+        let head = last.split(separator).nth(place).filter(|_| number(last) == number(row))?.trim();
+        (!head.is_empty()).then(|| head.to_owned())
+    }
+
     /// Returns true if each number of a row stands below a cell of its own.
     fn is_aligned(&self, row: &str) -> bool {
         let mut before = None;

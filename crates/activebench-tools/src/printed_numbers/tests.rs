@@ -68,9 +68,9 @@ fn a_unit_stands_behind_its_number() {
 fn a_unit_stands_in_the_label_the_heading_or_the_column() {
     for (text, expected) in [
         ("    written, MiB/s:     465.5", vec!["465.5 MiB/s = 488112128 bytes_per_sec write"]),
-        ("\"bw_mb\": 46.3,", vec!["46.3 mb = 5787500|46300000|48549068.8 bytes_per_sec"]),
+        ("\"bw_mb\": 46.3,", vec!["46.3 mb = 46300000|48549068.8|5787500 bytes_per_sec"]),
         ("disk_mb: 46", vec![]),
-        ("\"write_mb_s\": 500,", vec!["500 mb s = 62500000|500000000|524288000 bytes_per_sec write"]),
+        ("\"write_mb_s\": 500,", vec!["500 mb s = 500000000|524288000|62500000 bytes_per_sec write"]),
         (
             "{\"read\": {\"bytes_per_sec\": 5000, \"iops\": 12}}",
             vec!["5000 bytes per sec = 5000 bytes_per_sec read", "12 iops = 12 ops_per_sec read"],

@@ -341,8 +341,14 @@ pub(super) fn size(word: &str) -> Option<Vec<f64>> {
         "byte" | "bytes" => both(letter),
         "ib" | "ibyte" | "ibytes" => binary(letter),
         "b" if word.ends_with('B') => both(letter),
-        // Mb/s is used for both; `mb` of a variable, too.
-        "b" => power(letter).map(|power| vec![1000_f64.powi(power) / 8.0, 1000_f64.powi(power), 1024_f64.powi(power)]),
+        // Mb/s is used for both, and so is `mb`: mostly for bits, and for bytes.
+        "b" => power(letter).map(|power| {
+            let (bits, bytes) = (1000_f64.powi(power) / 8.0, [1000_f64.powi(power), 1024_f64.powi(power)]);
+            match word == lower {
+                true => vec![bytes[0], bytes[1], bits],
+                false => vec![bits, bytes[0], bytes[1]],
+            }
+        }),
         "bit" | "bits" => power(letter).map(|power| vec![1000_f64.powi(power) / 8.0]),
         _ => None,
     }

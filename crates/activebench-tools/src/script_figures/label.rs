@@ -27,12 +27,14 @@ pub(super) struct Label {
     statistic: Option<Statistic>,
     /// It speaks of latencies.
     names_latency: bool,
-    /// Its words, in lower case.
-    words: BTreeSet<String>,
+    /// Its words, in lower case; then those of what it is in, from the inside.
+    words: Vec<BTreeSet<String>>,
 }
 
 /// Words of a sum.
 const SUMS: &[&str] = &["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"];
+/// Words of a latency.
+const LATENCIES: &[&str] = &["latency", "latencies", "lat", "clat", "response"];
 /// Words of a best, a peak or a limit.
 const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
@@ -78,7 +80,8 @@ impl Label {
         let block_bytes = only_block_size(text);
         let order = order_of(text);
         let statistic = only_statistic(text);
-        let names_latency = statistic.is_some() || has(&["latency", "latencies", "lat", "clat", "response"]);
+        let names_latency = statistic.is_some() || has(LATENCIES);
+        let words = vec![words];
         let label = Self {
             direction,
             order,
@@ -92,6 +95,21 @@ impl Label {
             words,
         };
         (label, end)
+    }
+
+    /// Completes what the words leave open by those of its column and of the objects that it is in, from the inside.
+    pub(super) fn within<'a>(mut self, around: impl Iterator<Item = &'a str>) -> Self {
+        for text in around {
+            let words: BTreeSet<String> = words(text).collect();
+            self.direction = self.direction.or_else(|| direction_of(text).filter(|_| !names_both(&words)));
+            self.order = self.order.or_else(|| order_of(text));
+            self.statistic = self.statistic.or_else(|| only_statistic(text));
+            self.names_latency |=
+                self.statistic.is_some() || words.iter().any(|word| LATENCIES.contains(&word.as_str()));
+            self.says_both |= words.iter().any(|word| SUMS.contains(&word.as_str())) || names_both(&words);
+            self.words.push(words);
+        }
+        self
     }
 
     /// Returns how far a candidate is from what the words say: 0 when they name it.
@@ -208,9 +226,12 @@ impl Label {
         self.named(candidates).is_some_and(|only| candidate.measurement.is_some_and(|number| number != only))
     }
 
-    /// Returns the only measurement that the words name by its pass.
+    /// Returns the only measurement that the words name by its pass: those of the innermost that name any.
     fn named(&self, candidates: &Candidates<'_>) -> Option<u32> {
-        let named: BTreeSet<u32> = self.words.iter().filter_map(|word| candidates.words.get(word)).copied().collect();
+        let named = |words: &BTreeSet<String>| -> BTreeSet<u32> {
+            words.iter().filter_map(|word| candidates.words.get(word)).copied().collect()
+        };
+        let named = self.words.iter().map(named).find(|named| !named.is_empty())?;
         let mut named = named.into_iter();
         named.next().filter(|_| named.next().is_none())
     }

@@ -572,3 +572,30 @@ fn a_latency_is_the_statistic_that_its_words_name() {
         }
     }
 }
+
+#[test]
+fn columns_and_objects_name_what_a_number_is() {
+    let ran = || [read("seq", 123_456_789.0), write("seq", 98_765_432.0)];
+    let faults = |text: &str| -> Vec<Option<Fault>> {
+        traced(text, &ran()).into_iter().filter(|figure| figure.origin.is_some()).map(|figure| figure.fault).collect()
+    };
+    let other = Some(Fault::OtherPass);
+    for (text, expected) in [
+        ("| test | read MB/s | write MB/s |\n|---|---|---|\n| 4k | 123.46 | 98.77 |\n", [None, None]),
+        ("| test | read MB/s | write MB/s |\n|---|---|---|\n| 4k | 98.77 | 123.46 |\n", [other, other]),
+        ("read,write\n123.46 MB/s,98.77 MB/s\n", [None, None]),
+        ("read,write\n98.77 MB/s,123.46 MB/s\n", [other, other]),
+        ("read:\n  rate: 123.46 MB/s\nwrite:\n  rate: 98.77 MB/s\n", [None, None]),
+        ("read:\n  rate: 98.77 MB/s\nwrite:\n  rate: 123.46 MB/s\n", [other, other]),
+        (
+            "{\n \"read\": {\n  \"mb_per_sec\": 98.77\n },\n \"write\": {\n  \"mb_per_sec\": 123.46\n }\n}\n",
+            [other, other],
+        ),
+        // Its own words go before those around it.
+        ("read:\n  write rate: 98.77 MB/s\n  read rate: 123.46 MB/s\n", [None, None]),
+        // A head with another number of cells is not the head of the row.
+        ("read,write\n98.77 MB/s,123.46 MB/s,1\n", [None, None]),
+    ] {
+        assert_eq!(faults(text), expected, "{text}");
+    }
+}
