@@ -655,7 +655,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     let counted = run.claims_of(phase).any(|other| other.metric == Metric::BytesMoved);
     let stopped_early = phase.requested_tasks > 1 && stonewalled(run, phase)?;
     let excess_matters = excess.abs() > limits.ab104_difference_warn_ratio.value.value;
-    if timed && stopped_early && !counted && excess_matters {
+    if timed && stopped_early && !counted && excess_matters && !exceeds_any_clock(run, phase, low, &rebuilt)? {
         return Err(Halt::undecided(
             "A task was stopped early, so the end of its clock is not known. A printed byte count would show it \
              (iozone: `-C`).",
@@ -726,6 +726,15 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         return Ok(if excess.abs() > by_clock.warn { Agreement::Clock(by_clock) } else { Agreement::Agrees });
     }
     Ok(if excess.abs() > by_bytes.warn { Agreement::Bytes(by_bytes) } else { Agreement::Agrees })
+}
+
+/// Returns `true` if a rate of stonewalled tasks is twice what they can have had: all that they moved, also behind their
+/// clocks, in the time of what they moved inside.
+fn exceeds_any_clock(run: &Run<'_>, phase: &Phase, claimed_at_least: f64, rebuilt: &Rebuilt) -> Result<bool, Halt> {
+    let moved = run.moved(phase)?;
+    let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
+    let is_rate = matches!(rebuilt.unit, Unit::BytesPerSec | Unit::OpsPerSec);
+    Ok(is_rate && moved > 0.0 && claimed_at_least > 2.0 * rebuilt.high * (moved + untimed) / moved)
 }
 
 /// Returns `true` if a rate of operations of the same pass is off by the same ratio: then it is the time that both were
