@@ -26,7 +26,7 @@
 //! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
 //!
 //! - A rate that comes from no figure, and is 5 % or more above all rates of the tools, those at the same time added up:
-//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that speak of a
+//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
 //!   peak, a limit, an expectation or another run are left out.
 //!
 //! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The

@@ -445,7 +445,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     // What an adapter found in the place of a figure and could not read may be the figure that matters.
     let unread = run.parsed.unmatched.numbers.len();
     if unread > 0 && run.has_adapter() {
-        let because = format!("{unread} of {} figures are no numbers that they can have", unread + all);
+        let because = format!("{unread} of {} figures could not be read", unread + all);
         return (RunVerdict::Inconclusive, because);
     }
     // A rate that nobody could compare may be the one that matters.
