@@ -12,5 +12,6 @@ pub(crate) mod mapped_files;
 mod moved_bytes;
 pub(crate) mod payload;
 pub(crate) mod rebuilt_figure;
+pub(crate) mod script_rates;
 mod system_clock;
 pub(crate) mod traced;

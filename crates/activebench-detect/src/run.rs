@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 
 use activebench_model::advice::Advisor;
-use activebench_model::claim::{Claim, Parsed, Subject};
+use activebench_model::claim::{Claim, Parsed, Restated, Subject};
 use activebench_model::fact::{FactName, Facts};
 use activebench_model::host::Target;
 use activebench_model::measurement::Measurement;
@@ -60,6 +60,8 @@ pub struct RunIndex {
     claims: OnceCell<HashMap<String, Vec<usize>>>,
     /// Place of each phase, by its id.
     phases: OnceCell<HashMap<String, usize>>,
+    /// Places of the second statements of each claim, by its id.
+    restated: OnceCell<HashMap<String, Vec<usize>>>,
 }
 
 impl<'a> Run<'a> {
@@ -95,6 +97,19 @@ impl<'a> Run<'a> {
             by_phase
         });
         by_phase.get(&phase.id).map_or(&[][..], Vec::as_slice).iter().map(|place| &claims[*place])
+    }
+
+    /// What the output states a second time of a claim, in the order of the output.
+    pub(crate) fn restated_of(&self, claim: &Claim) -> impl Iterator<Item = &'a Restated> + use<'a> {
+        let restated = &self.parsed.restated;
+        let by_claim = self.index.restated.get_or_init(|| {
+            let mut by_claim: HashMap<String, Vec<usize>> = HashMap::new();
+            for (place, again) in restated.iter().enumerate() {
+                by_claim.entry(again.claim.clone()).or_default().push(place);
+            }
+            by_claim
+        });
+        by_claim.get(&claim.id).map_or(&[][..], Vec::as_slice).iter().map(|place| &restated[*place])
     }
 
     /// Returns the phase that a claim belongs to.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use activebench_model::activity::{Activity, CallSpan};
 use activebench_model::call::FileId;
-use activebench_model::claim::{Note, Parsed, Subject};
+use activebench_model::claim::{Note, Parsed, Subject, Unmatched};
 use activebench_model::event::RecordClass;
 use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
@@ -205,7 +205,8 @@ fn number(measurement: &Measurement, parsed: &mut Parsed, phases: &mut [Phase]) 
     let notes = parsed.notes.iter_mut().chain(&mut parsed.errors).map(|note| &mut note.source);
     let again = parsed.restated.iter_mut().map(|restated| &mut restated.source);
     let against = parsed.contradictions.iter_mut().map(|contradiction| &mut contradiction.source);
-    for source in claims.chain(notes).chain(again).chain(against) {
+    let unread = parsed.unmatched.numbers.iter_mut().map(|number| &mut number.source);
+    for source in claims.chain(notes).chain(again).chain(against).chain(unread) {
         source.stream = format!("{} of measurement {}", source.stream, measurement.number);
     }
 }
@@ -219,6 +220,7 @@ fn add(all: &mut Parsed, own: &Parsed, is_first: bool) {
             errors: Vec::new(),
             restated: Vec::new(),
             contradictions: Vec::new(),
+            unmatched: Unmatched::default(),
             script_figures: Vec::new(),
             ..own.clone()
         };
@@ -239,4 +241,6 @@ fn add(all: &mut Parsed, own: &Parsed, is_first: bool) {
     all.errors.extend(own.errors.iter().cloned());
     all.restated.extend(own.restated.iter().cloned());
     all.contradictions.extend(own.contradictions.iter().cloned());
+    all.unmatched.numbers.extend(own.unmatched.numbers.iter().cloned());
+    all.unmatched.left_out += own.unmatched.left_out;
 }

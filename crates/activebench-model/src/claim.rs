@@ -298,7 +298,8 @@ pub struct Parsed {
     /// Numbers that a script printed itself, beside the output of the tools that it ran; in the order of the output.
     #[serde(default)]
     pub script_figures: Vec<ScriptFigure>,
-    /// Numbers of a program that no adapter knows for which no pass was found.
+    /// Numbers of a program that no adapter knows for which no pass was found; figures of a known tool that are not
+    /// numbers.
     #[serde(default, skip_serializing_if = "Unmatched::is_empty")]
     pub unmatched: Unmatched,
 }
@@ -380,8 +381,9 @@ pub struct Restated {
 }
 
 /// Two statements of the output that cannot both be true, and that are not two numbers for one
-/// figure (see [`Restated`]): a header that names fewer columns than there are values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// claim (see [`Restated`]): a header that names fewer columns than there are values, a sum that is not that of its
+/// parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contradiction {
     /// Line of the second statement.
     pub source: SourceLine,
@@ -389,6 +391,10 @@ pub struct Contradiction {
     pub message: String,
     /// The claims that a reader misunderstands because of it.
     pub claims: Vec<String>,
+    /// For two numbers: their difference beyond what the printed digits allow, as a share of the one that the claims
+    /// give. `None` for other statements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<f64>,
 }
 
 #[cfg(test)]

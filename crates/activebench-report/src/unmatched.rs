@@ -1,4 +1,5 @@
-//! Numbers of a program that no adapter knows which could not be verified: listed, and counted past ten.
+//! Numbers which could not be verified, of a program that no adapter knows, and figures that an adapter could not read:
+//! listed, and counted past ten.
 
 use activebench_model::claim::UnmatchedNumber;
 use activebench_model::report::JudgedRun;
@@ -21,6 +22,10 @@ pub(crate) fn notice(run: &JudgedRun) -> Option<String> {
         0 => String::new(),
         rates => format!(", {} among them", count(rates, "rate")),
     };
+    if !run.parsed.tool.is_empty() {
+        let unread = count(unmatched.numbers.len(), "figure");
+        return Some(format!("{unread} of the output could not be read, and nothing is said of them."));
+    }
     let all = count(unmatched.numbers.len() + unmatched.left_out as usize, "number");
     Some(format!("{all} of the output{rates}: no I/O is certainly theirs, and nothing is said of them."))
 }

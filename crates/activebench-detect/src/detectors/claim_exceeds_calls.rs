@@ -19,11 +19,13 @@
 //! A failing claim above the calls is refuted. One below them becomes unverifiable: it makes nothing look better, and
 //! a window that activebench placed wrongly would look the same.
 //!
-//! Two kinds of figure have rules of their own:
+//! Three kinds of figure have rules of their own:
 //!
 //! - CPU time: a share below the observed one is a note. The kernel's accounting omits interrupts, time that the
 //!   hypervisor took, and time between two of its ticks. It samples how the time divides into user and system, so
 //!   either share is refuted only above the sum of both.
+//! - Latency of a tool that does not count its last calls (fio's `vsync`): these may be its slowest. Its tail and its mean
+//!   are refuted only where that does not explain them.
 //! - Completion latency (fio's `clat`): it is not refuted where the threads waited for a CPU in more than 1 % of the
 //!   window, because the tool reads its clock after such waits.
 //!

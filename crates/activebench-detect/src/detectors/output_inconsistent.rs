@@ -10,6 +10,7 @@
 //! - A figure that is printed in two places (table and CSV, matrix and maximum) with different values, beyond what
 //!   the printed digits allow. From 1 % on it warns; from 5 % on it fails, unless it is a known defect of this
 //!   version of the tool. The other detectors decide which of the two is true.
+//! - A summary of several figures (fio's `READ:` line of a group) that is not that of its parts: as for the first check.
 //! - Statements that cannot both be true (a header that names fewer columns than there are values): it warns.
 //! - Operations per second times the bytes of an operation, against bytes per second: as for the first check.
 //! - Little's law: operations per second times their mean latency is the number in flight. More than 1.5 times the
@@ -57,22 +58,40 @@ pub static DETECTOR: Detector = Detector {
 fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     let mut findings = of_each_phase(&DETECTOR, run, |case, phase| of_phase(case, phase));
     let case = Case::of_run(&DETECTOR, run);
-    findings.extend(run.parsed.contradictions.iter().map(|contradiction| {
+    findings.extend(run.parsed.contradictions.iter().filter_map(|contradiction| {
+        let (weight, observed, threshold) = contradicted(&case, contradiction.apart)?;
         let concerned: Vec<&Claim> =
             run.parsed.claims.iter().filter(|claim| contradiction.claims.contains(&claim.id)).collect();
-        case.concerning(concerned).fires(Firing {
-            weight: Weight::WarnOfRun,
-            observed: None,
-            threshold: nothing_left_open(),
+        Some(case.concerning(concerned).fires(Firing {
+            weight,
+            observed,
+            threshold,
             message: format!(
                 "The output contradicts itself at {} line {}: {}.",
                 contradiction.source.stream, contradiction.source.line, contradiction.message
             ),
             meaning: "A reader of this line takes one figure for another.".to_owned(),
             advice: "read the figures from this report, or from the tool's other formats".to_owned(),
-        })
+        }))
     }));
     findings
+}
+
+/// The weight of a contradiction whose numbers differ by this share, what was observed, and the threshold; `None` where
+/// they differ by less than the threshold of a warning.
+fn contradicted(case: &Case<'_>, apart: Option<f64>) -> Option<(Weight, Option<Quantity>, Threshold)> {
+    let Some(apart) = apart else { return Some((Weight::WarnOfRun, None, nothing_left_open())) };
+    let limits = case.thresholds();
+    let (weight, threshold) = match apart {
+        apart if apart > limits.ab111_difference_fail_ratio.value.value => {
+            (Weight::FailOfRun, &limits.ab111_difference_fail_ratio)
+        }
+        apart if apart > limits.ab111_difference_warn_ratio.value.value => {
+            (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio)
+        }
+        _ => return None,
+    };
+    Some((weight, Some(Quantity::ratio(apart)), threshold.clone()))
 }
 
 fn nothing_left_open() -> Threshold {
@@ -86,7 +105,7 @@ fn of_phase(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     let mut compared = 0;
     let mut fired = Vec::new();
     for claim in case.claims() {
-        for restated in case.run.parsed.restated.iter().filter(|restated| restated.claim == claim.id) {
+        for restated in case.run.restated_of(claim) {
             compared += 1;
             fired.extend(restatement(case, claim, restated));
         }

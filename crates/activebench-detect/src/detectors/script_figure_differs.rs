@@ -25,7 +25,11 @@
 //!   is not the last one: it warns.
 //! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
 //!
-//! A number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
+//! - A rate that comes from no figure, and is 5 % or more above all rates of the tools, those at the same time added up:
+//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
+//!   peak, a limit, an expectation or another run are left out.
+//!
+//! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
 //! same holds where as many figures would agree with a number by chance in 1 % of the cases.
 //!
 //! If a part of what the tools printed was not kept, it is undecided: their lines could not be distinguished from the script's.
@@ -45,6 +49,7 @@ use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 
 use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
+use crate::evidence::script_rates::{Beyond, beyond_the_tools};
 use crate::run::Run;
 
 /// See the head of this file.
@@ -90,7 +95,26 @@ fn judge(case: &Case<'_>) -> Result<Vec<Finding>, Halt> {
         return Err(Halt::not_applicable("The script prints no number with a unit of its own."));
     }
     let faulty = figures.iter().filter_map(|figure| Some((figure, figure.fault?, figure.origin.as_ref()?)));
-    Ok(faulty.map(|(figure, fault, origin)| finding(case, figure, fault, origin)).collect())
+    let mut findings: Vec<Finding> =
+        faulty.map(|(figure, fault, origin)| finding(case, figure, fault, origin)).collect();
+    let threshold = &case.thresholds().ab111_difference_fail_ratio;
+    findings.extend(beyond_the_tools(&case.run, threshold.value.value).into_iter().map(|rate| beyond(case, &rate)));
+    Ok(findings)
+}
+
+/// A rate above all that the tools printed.
+fn beyond(case: &Case<'_>, Beyond { figure, highest }: &Beyond<'_>) -> Finding {
+    case.fires(Firing {
+        weight: Weight::WarnOfRun,
+        observed: Some(*highest),
+        threshold: Threshold { value: figure.value, source: "the script's own words".to_owned() },
+        message: format!(
+            "The script prints {} {} ({} line {}). Its tools together had {highest} at most.",
+            figure.printed.text, figure.printed.unit, figure.source.stream, figure.source.line
+        ),
+        meaning: "The number comes from none of their figures. A clock around them would give a lower rate.".to_owned(),
+        advice: "print the figures of the tools, or say what the number is about".to_owned(),
+    })
 }
 
 fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin) -> Finding {

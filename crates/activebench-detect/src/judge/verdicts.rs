@@ -37,6 +37,7 @@ use crate::cases::run::not_here;
 use crate::detector::{Basis, Decides, Detector};
 use crate::detectors::{perturbed_by_observer, queue_depth_not_reached};
 use crate::evidence::rebuilt_figure::rebuild;
+use crate::evidence::script_rates::{Beyond, beyond_the_tools};
 use crate::judge::bottleneck;
 use crate::judge::confirmation::confirmation;
 use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
@@ -450,10 +451,23 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     if unverifiable > 0 {
         return (RunVerdict::Inconclusive, format!("{unverifiable} of {all} figures could not be verified"));
     }
+    // What an adapter found in the place of a figure and could not read may be the figure that matters.
+    let unread = run.parsed.unmatched.numbers.len();
+    if unread > 0 && run.has_adapter() {
+        let because = format!("{unread} of {} figures could not be read", unread + all);
+        return (RunVerdict::Inconclusive, because);
+    }
     // A rate that nobody could compare may be the one that matters.
     let unmatched = run.parsed.unmatched.rates();
     if unmatched > 0 {
         let because = format!("of {} rates {unmatched} are about I/O that was not found", unmatched + all);
+        return (RunVerdict::Inconclusive, because);
+    }
+    // The line that a reader quotes.
+    let beyond = beyond_the_tools(run, run.thresholds.ab111_difference_fail_ratio.value.value);
+    if let Some(Beyond { figure, highest }) = beyond.first() {
+        let (text, unit) = (&figure.printed.text, &figure.printed.unit);
+        let because = format!("the script prints {text} {unit}, more than all of its tools ({highest})");
         return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {

@@ -355,3 +355,37 @@ fn without_an_adapter_what_misleads_is_named_and_an_unmatched_rate_leaves_the_ru
     assert_eq!((open.verdict, open.exit_code), (RunVerdict::Inconclusive, 3), "{}", open.because);
     assert!(open.because.contains("2 are about I/O that was not found"), "{}", open.because);
 }
+
+#[test]
+fn a_figure_that_no_adapter_could_read_leaves_the_run_open() {
+    for is_rate in [true, false] {
+        let mut stored = cases::changed("write", &json!({}));
+        let number = json!({
+            "printed": {"text": "-1", "unit": "bw_bytes"}, "is_rate": is_rate, "reason": "not a number",
+            "nearest": null, "source": {"stream": "stdout", "line": 9, "text": "\"bw_bytes\" : -1"}
+        });
+        stored.parsed.unmatched.numbers = vec![serde_json::from_value(number).expect("an unread figure")];
+        let open = judge(&stored.run());
+        assert_eq!((open.verdict, open.exit_code), (RunVerdict::Inconclusive, 3), "{}", open.because);
+        assert_eq!(open.judged[0].verdict(), ClaimVerdict::Confirmed);
+    }
+}
+
+#[test]
+fn a_script_s_rate_above_all_of_its_tools_leaves_the_run_open_and_accuses_nobody() {
+    for (line, value, expected) in [
+        ("write: 950 MB/s", 950e6, RunVerdict::Inconclusive),
+        ("write: 20 MB/s", 20e6, RunVerdict::Verified),
+        ("peak: 950 MB/s", 950e6, RunVerdict::Verified),
+    ] {
+        let mut stored = cases::changed("write", &json!({}));
+        let figure = json!({
+            "printed": {"text": "950", "unit": "MB/s"}, "value": {"value": value, "unit": "bytes_per_sec"},
+            "source": {"stream": "stdout", "line": 9, "text": line}, "origin": null, "fault": null
+        });
+        stored.parsed.script_figures = vec![serde_json::from_value(figure).expect("a script's figure")];
+        let judgement = judge(&stored.run());
+        assert_eq!(judgement.verdict, expected, "{line}: {}", judgement.because);
+        assert_eq!(judgement.judged[0].verdict(), ClaimVerdict::Confirmed, "{line}");
+    }
+}

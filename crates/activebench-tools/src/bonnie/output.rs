@@ -318,6 +318,7 @@ impl Reader<'_> {
                 source: source.clone(),
                 message: format!("{seekers} seekers cannot use {printed} % of a CPU"),
                 claims: vec![id],
+                apart: None,
             });
         }
     }
@@ -334,6 +335,7 @@ impl Reader<'_> {
                     "the chunks are of {asked} bytes, and the row leaves their size empty, which means {DEFAULT_CHUNK}"
                 ),
                 claims: Vec::new(),
+                apart: None,
             });
         }
     }
@@ -363,6 +365,7 @@ impl Reader<'_> {
                 row.values
             ),
             claims: claims.map(|claim| claim.id.clone()).collect(),
+            apart: None,
         };
         self.parsed.contradictions.push(contradiction);
     }

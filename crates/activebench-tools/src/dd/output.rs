@@ -1,6 +1,6 @@
 //! The output of dd as claims: the bytes and the rate of the whole copy.
 
-use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, Restated, SourceLine, Subject};
+use activebench_model::claim::{Claim, Contradiction, Metric, Note, Parsed, Printed, Restated, SourceLine, Subject};
 use activebench_model::output::ToolOutput;
 use activebench_model::units::Quantity;
 
@@ -73,20 +73,52 @@ fn claims(report: &Report<'_>, options: &Options, chosen: Option<Subject>, sourc
         Some(rate) => {
             // The bytes and the seconds of the line have more digits than its rate.
             let exact = report.bytes as f64 / report.seconds;
-            let resolution = exact * report.seconds_half_step / report.seconds;
+            let of_exact = exact * report.seconds_half_step / report.seconds;
             let printed = (rate.text, rate.unit);
-            parsed.claims.push(claim(1, Metric::Throughput, Quantity::bytes_per_sec(exact), printed, resolution));
+            let quotient = (format!("{} bytes in {}", report.bytes_text, report.seconds), "s".to_owned());
+            // Where they are not its digits, the rate is what the reader quotes.
+            let agrees = (rate.bytes_per_sec - exact).abs() <= 2.0 * (rate.resolution + of_exact);
+            let ((value, resolution), (other, of_other), again) = match agrees {
+                true => (
+                    (exact, of_exact),
+                    (rate.bytes_per_sec, rate.resolution),
+                    (rate.text.to_owned(), rate.unit.to_owned()),
+                ),
+                false => ((rate.bytes_per_sec, rate.resolution), (exact, of_exact), quotient),
+            };
+            parsed.claims.push(claim(1, Metric::Throughput, Quantity::bytes_per_sec(value), printed, resolution));
             parsed.restated.push(Restated {
                 claim: "c1".to_owned(),
-                value: Quantity::bytes_per_sec(rate.bytes_per_sec),
-                printed: Printed { text: rate.text.to_owned(), unit: rate.unit.to_owned() },
-                resolution: rate.resolution,
+                value: Quantity::bytes_per_sec(other),
+                printed: Printed { text: again.0, unit: again.1 },
+                resolution: of_other,
                 shared_resolution: 0.0,
                 known_defect: None,
                 source: source.clone(),
             });
         }
+        None if report.seconds > 0.0 => parsed.contradictions.push(Contradiction {
+            source: source.clone(),
+            message: "a copy that took time has no endless rate".to_owned(),
+            claims: Vec::new(),
+            apart: Some(1.0),
+        }),
         None => parsed.notes.push(note("dd's clock did not move: there is no rate")),
+    }
+    if let Some((whole, partial)) = report.records_out
+        && let Some(block) = options.write_block().filter(|_| options.keeps_size())
+    {
+        let (least, most) = (whole as f64 * block as f64, whole.saturating_add(partial) as f64 * block as f64);
+        let bytes = report.bytes as f64;
+        if bytes < least || bytes > most {
+            let nearest = if bytes < least { least } else { most };
+            parsed.contradictions.push(Contradiction {
+                source: source.clone(),
+                message: format!("{whole}+{partial} records of {block} bytes are not {} bytes", report.bytes_text),
+                claims: Vec::new(),
+                apart: Some((nearest - bytes).abs() / bytes),
+            });
+        }
     }
     if options.keeps_size() {
         let number = parsed.claims.len() + 1;

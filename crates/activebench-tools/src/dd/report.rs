@@ -16,6 +16,8 @@ pub(super) struct Report<'a> {
     pub(super) bytes_text: &'a str,
     pub(super) bytes: u64,
     pub(super) seconds: f64,
+    /// Whole and partial blocks that were written.
+    pub(super) records_out: Option<(u64, u64)>,
     /// Half a step of the seconds.
     pub(super) seconds_half_step: f64,
     /// The rate as printed, with its unit; `None` where the clock did not move.
@@ -55,17 +57,24 @@ pub(super) fn is_records(line: &str) -> bool {
     is_number(whole) && is_number(partial) && !words.is_empty()
 }
 
+fn records(line: &str) -> Option<(u64, u64)> {
+    let (whole, rest) = line.split_once('+')?;
+    Some((whole.parse().ok()?, rest.split_once(' ')?.0.parse().ok()?))
+}
+
 /// Returns the report of the whole copy: the last one. A report before it was asked for by a signal.
 pub(super) fn last(text: &str) -> Option<Report<'_>> {
     let mut is_end = false;
+    let mut records_out = None;
     let mut last = None;
     for (number, line) in lines(text) {
         if is_records(line) {
             is_end = line.ends_with(" records out");
+            records_out = records(line).filter(|_| is_end);
             // The copy went on behind an earlier report.
             last = None;
         } else if is_end && let Some(report) = report(number, line) {
-            (is_end, last) = (false, Some(report));
+            (is_end, last) = (false, Some(Report { records_out, ..report }));
         }
     }
     last
@@ -98,7 +107,7 @@ pub(super) fn report(line: u64, text: &str) -> Option<Report<'_>> {
         Maker::Gnu => gnu_rate(rate, text)?,
         Maker::BusyBox => Some(busybox_rate(rate, text)?),
     };
-    Some(Report { line, text, bytes_text, bytes, seconds, seconds_half_step, rate, maker })
+    Some(Report { line, text, bytes_text, bytes, seconds, records_out: None, seconds_half_step, rate, maker })
 }
 
 /// Reads `1.0 G`; an inner `None` for `Infinity `.

@@ -1,5 +1,6 @@
 //! Parser of fio's JSON: values by serde, their positions in the output by a scan of the lines.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use activebench_model::claim::SourceLine;
@@ -9,23 +10,24 @@ use serde_json::Value;
 
 use super::filter::Section;
 use super::report::{
-    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Told, Way, percentile_resolution, rate_resolution,
+    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Told, Unread, Way, percentile_resolution, rate_resolution,
 };
 
 /// Reads one object; the error says why it is not a report.
 pub(super) fn read(section: &Section<'_>, stream: &str) -> Result<Report, String> {
     let value: Value = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
-    let places = Places { lines: scan(section), stream, first_line: section.first_line };
+    let places = Places { lines: scan(section), stream, first_line: section.first_line, unread: RefCell::default() };
     let version = value.get("fio version").and_then(Value::as_str);
     // The parsed values lose the order of options, and keep one option per name.
     let stated: Stated = serde_json::from_str(section.text).map_err(|error| error.to_string())?;
     let jobs = value.get("jobs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let entries = jobs.iter().enumerate();
-    let entries = entries
+    let entries: Vec<Entry> = entries
         .map(|(index, job)| read_job(job, &format!("/jobs/{index}"), stated.of(index, section), &places))
         .collect();
     let version = version.map(|version| version.trim_start_matches("fio-").to_owned());
-    Ok(Report { version, entries, complete: true, ..Report::default() })
+    let unread = places.unread.into_inner();
+    Ok(Report { version, entries, complete: true, unread, ..Report::default() })
 }
 
 /// Line of each scalar.
@@ -33,6 +35,7 @@ struct Places<'t> {
     lines: HashMap<String, (u64, &'t str)>,
     stream: &'t str,
     first_line: u64,
+    unread: RefCell<Vec<Unread>>,
 }
 
 impl Places<'_> {
@@ -158,8 +161,11 @@ impl<'a, 't> Reader<'a, 't> {
     /// Returns a finite, non-negative number, multiplied by a factor.
     fn figure(&self, key: &str, factor: f64, resolution: f64, unit: &str) -> Option<Figure> {
         let value = self.value.get(key)?;
-        let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
         let (text, source) = self.places.of(&format!("{}/{key}", self.path), value);
+        let Some(number) = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0) else {
+            self.places.unread.borrow_mut().push(Unread { text, unit: unit.to_owned(), source });
+            return None;
+        };
         Some(Figure { value: number * factor, resolution, text, unit: unit.to_owned(), source })
     }
 
@@ -239,9 +245,14 @@ fn read_way(reader: &Reader<'_, '_>) -> Directed {
         (1024.0, "io_bytes (KiB)", 512.0)
     };
     let exact = reader.figure("bw_bytes", 1.0, 0.0, "bw_bytes").map(|figure| of_rate(figure, 0.5));
-    let bandwidth = exact.or_else(|| reader.figure("bw", 1024.0, 0.0, "bw").map(|figure| of_rate(figure, 512.0)));
+    let in_kib = reader.figure("bw", 1024.0, 0.0, "bw").map(|figure| of_rate(figure, 512.0));
+    let (bandwidth, bandwidth_again) = match exact {
+        Some(exact) => (Some(exact), in_kib),
+        None => (in_kib, None),
+    };
     Directed {
         bandwidth,
+        bandwidth_again,
         rate: reader.figure("iops", 1.0, 0.0, "iops").map(|figure| of_rate(figure, 0.005)),
         bytes: reader.figure("io_bytes", bytes, step, unit),
         operations: reader.figure("total_ios", 1.0, 0.0, "total_ios"),

@@ -1,6 +1,8 @@
 //! Converts fio's output to claims.
 
-use activebench_model::claim::{Claim, Metric, Note, Parsed, Restated, SourceLine, Subject};
+use activebench_model::claim::{
+    Claim, Contradiction, Metric, Note, Parsed, Printed, Restated, SourceLine, Subject, UnmatchedNumber,
+};
 use activebench_model::output::ToolOutput;
 use activebench_model::units::{Quantity, Unit};
 
@@ -10,7 +12,9 @@ use super::filter::sections;
 use super::jobs::{Setup, last_component};
 use super::normal_numbers::KILOBYTE;
 use super::options::{Answer, JobOptions};
-use super::report::{Directed, Entry, Figure, Head, Latencies, Report, Way, rate_resolution};
+use super::report::{
+    Directed, Entry, Figure, Head, Latencies, Report, Unread, Way, percentile_resolution, rate_resolution,
+};
 use super::{json, normal, subject, terse};
 
 /// The reports read from the output, before any claim is made.
@@ -20,9 +24,15 @@ pub(super) struct Read {
     pub(super) report: Report,
     /// The same report for people, if claims are made from another one.
     pub(super) restated: Option<Report>,
+    /// The summaries of the groups beside the entries; empty where the claims are made from them, and where jobs may be
+    /// missing from the entries.
+    pub(super) summaries: Vec<Entry>,
     pub(super) notes: Vec<Note>,
     pub(super) errors: Vec<Note>,
 }
+
+/// What is said of figures whose job is not known: jobs are missing then.
+const ORPHANS: &str = "figures behind a line that names no job, or only a part of it: they are not claimed";
 
 /// Reads everything that fio wrote.
 pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
@@ -66,8 +76,7 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
                 groups = std::mem::take(&mut report.groups);
             }
             if let Some(source) = report.orphans.take() {
-                let message = "figures behind a line that names no job, or only a part of it: they are not claimed";
-                read.notes.push(Note { source, message: message.to_owned() });
+                read.notes.push(Note { source, message: ORPHANS.to_owned() });
             }
             version = report.version.clone().or(version);
             heads.extend(report.heads.iter().cloned());
@@ -79,15 +88,20 @@ pub(super) fn read(setup: &Setup, output: &ToolOutput) -> Read {
     }
     read_words(&mut read, &String::from_utf8_lossy(&output.stderr), 1, "stderr");
     let version = read.report.version.take();
-    let mut found = [of_json, of_terse, of_people].into_iter().flatten().map(|report| the_last(report, setup));
+    let is_object = of_json.is_some();
+    let of_terse = of_terse.map(|report| the_last(report, setup, &mut groups));
+    let mut found = [of_json, of_terse, of_people].into_iter().flatten();
     if let Some(report) = found.next() {
         read.report = report;
         read.restated = found.next_back().filter(|other| other.entries.len() == read.report.entries.len());
     }
     read.report.version = read.report.version.take().or(version);
     name_headless(&mut read, setup);
+    let is_whole = is_object || setup.open.is_none() && read.report.entries.len() == setup.entries().len();
     if read.report.entries.is_empty() {
         read.report.entries = groups;
+    } else if is_whole && read.notes.iter().all(|note| note.message != ORPHANS) {
+        read.summaries = groups;
     }
     if let Some(people) = &read.restated {
         read.report.entries.iter_mut().zip(&people.entries).for_each(|(entry, other)| join(entry, other));
@@ -182,12 +196,19 @@ fn join(entry: &mut Entry, of_people: &Entry) {
     }
 }
 
-/// Keeps the last report: terse lines repeat without a header, and each report has one entry per planned entry.
-fn the_last(mut report: Report, setup: &Setup) -> Report {
+/// Keeps the last report: terse lines repeat without a header, and each report has one entry per planned entry, of the
+/// same names each time. If the jobs were not planned as they ran, it lacks some of them: no summary is compared with it.
+fn the_last(mut report: Report, setup: &Setup, summaries: &mut Vec<Entry>) -> Report {
     let expected = setup.entries().len();
     let count = report.entries.len();
-    if expected > 0 && count > expected && count.is_multiple_of(expected) {
+    if expected == 0 || count <= expected || !count.is_multiple_of(expected) {
+        return report;
+    }
+    let last = &report.entries[count - expected..];
+    let repeats = |part: &[Entry]| part.iter().zip(last).all(|(entry, last)| entry.name == last.name);
+    if report.entries.chunks(expected).all(repeats) {
         report.entries.drain(..count - expected);
+        summaries.clear();
     }
     report
 }
@@ -235,7 +256,7 @@ fn remark(words: &str) -> Option<&'static str> {
 
 /// See [`crate::Adapter::parse`].
 pub(super) fn parse(setup: &Setup, output: &ToolOutput, chosen: Option<Subject>) -> Parsed {
-    let Read { report, restated, notes, errors } = read(setup, output);
+    let Read { report, restated, summaries, notes, errors } = read(setup, output);
     let paired = entries::pair(setup, &report.entries);
     let mut claims = Claims {
         parsed: Parsed {
@@ -252,6 +273,8 @@ pub(super) fn parse(setup: &Setup, output: &ToolOutput, chosen: Option<Subject>)
         let beside = restated.as_ref().and_then(|report| report.entries.get(index));
         claims.of_entry(entry, paired, beside.filter(|other| other.name == entry.name));
     }
+    claims.of_unread(report.unread);
+    claims.compare_summaries(&summaries, &report.entries, &paired);
     claims.parsed
 }
 
@@ -279,12 +302,13 @@ impl Claims {
                 self.note(figure, "operations without a clock: their figures are not claimed");
             }
         }
-        self.of_syncs(entry, paired);
-        self.of_processor(entry, paired);
+        self.of_syncs(entry, paired, beside);
+        self.of_processor(entry, paired, beside);
     }
 
     fn of_way(&mut self, entry: &Entry, paired: &Paired, way: Way, beside: Option<&Entry>) {
-        let Directed { bandwidth, rate, bytes, operations, runtime_ms, total, completion } = entry.of(way);
+        let Directed { bandwidth, bandwidth_again, rate, bytes, operations, runtime_ms, total, completion } =
+            entry.of(way);
         let target = Target { paired, way };
         let moved = bytes.as_ref().map(|figure| figure.value as u64);
         let kind = paired.kind();
@@ -293,23 +317,24 @@ impl Claims {
         let moves = !matches!(kind, Some(Kind::Names(_)));
         if moves {
             let id = self.claim(target, Metric::Throughput, Unit::BytesPerSec, bandwidth.as_ref(), moved);
-            self.restate(
-                id.clone(),
-                Unit::BytesPerSec,
-                beside.and_then(|other| Some((other.bandwidth.as_ref()?, other.runtime_ms))),
-            );
+            let of_the_other = beside.and_then(|other| Some((other.bandwidth.as_ref()?, other.runtime_ms)));
+            for again in [bandwidth_again.as_ref().map(|again| (again, *runtime_ms)), of_the_other] {
+                self.restate_rate(id.clone(), Unit::BytesPerSec, again);
+            }
             self.divide(id, Unit::BytesPerSec, bytes.as_ref(), *runtime_ms);
         } else if let Some(figure) = bandwidth {
             self.note(figure, "the engine moves no data: its bandwidth is not claimed");
         }
         let id = self.claim(target, Metric::OperationRate, Unit::OpsPerSec, rate.as_ref(), moved.filter(|_| moves));
         let of_the_other = beside.and_then(|other| Some((other.rate.as_ref()?, other.runtime_ms)));
-        self.restate(id.clone(), Unit::OpsPerSec, of_the_other);
+        self.restate_rate(id.clone(), Unit::OpsPerSec, of_the_other);
         self.divide(id, Unit::OpsPerSec, operations.as_ref(), *runtime_ms);
         if moves {
-            self.claim(target, Metric::BytesMoved, Unit::Bytes, bytes.as_ref(), moved);
+            let again = beside.and_then(|other| other.bytes.as_ref());
+            self.claim_twice(target, Metric::BytesMoved, bytes.as_ref(), again, moved);
         }
-        self.claim(target, Metric::OperationsDone, Unit::Count, operations.as_ref(), None);
+        let again = beside.and_then(|other| other.operations.as_ref());
+        self.claim_twice(target, Metric::OperationsDone, operations.as_ref(), again, None);
         if let Some(0..=1) = runtime_ms
             && let Some(figure) = bandwidth
         {
@@ -337,7 +362,9 @@ impl Claims {
         if !timed(total) {
             return;
         }
-        self.claim(target, Metric::LatencyMean, Unit::Ns, total.mean.as_ref(), None);
+        let total_again = beside.map(|other| &other.total);
+        let mean_again = total_again.and_then(|other| other.mean.as_ref());
+        self.claim_twice(target, Metric::LatencyMean, total.mean.as_ref(), mean_again, None);
         const TOTAL: [Metric; 4] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99, Metric::LatencyP999];
         const COMPLETION: [Metric; 4] = [
             Metric::CompletionLatencyP50,
@@ -355,18 +382,31 @@ impl Claims {
         // A synchronous operation is a single call: the two clocks agree.
         let twice = synchronous && total.percentiles.iter().any(Option::is_some);
         if !twice {
-            self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion);
+            let completion_again = beside.map(|other| &other.completion);
+            self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion, completion_again);
         }
-        self.percentiles(target, TOTAL, total);
+        self.percentiles(target, TOTAL, total, total_again);
     }
 
-    fn percentiles(&mut self, target: Target<'_>, metrics: [Metric; 4], latencies: &Latencies) {
-        for (metric, figure) in metrics.into_iter().zip(&latencies.percentiles) {
-            self.claim(target, metric, Unit::Ns, figure.as_ref(), None);
+    fn percentiles(
+        &mut self,
+        target: Target<'_>,
+        metrics: [Metric; 4],
+        latencies: &Latencies,
+        beside: Option<&Latencies>,
+    ) {
+        for (place, (metric, figure)) in metrics.into_iter().zip(&latencies.percentiles).enumerate() {
+            let again = beside.and_then(|other| other.percentiles[place].as_ref());
+            let Some(id) = self.claim(target, metric, Unit::Ns, figure.as_ref(), None) else { continue };
+            // Both are the middle of one bin of the histogram.
+            let of_bin = percentile_resolution(figure.as_ref().map_or(0.0, |figure| figure.value));
+            if let Some(again) = again {
+                self.restate(id, metric.unit(), again, of_bin);
+            }
         }
     }
 
-    fn of_syncs(&mut self, entry: &Entry, paired: &Paired) {
+    fn of_syncs(&mut self, entry: &Entry, paired: &Paired, beside: Option<&Entry>) {
         let Some(syncs) = &entry.syncs else { return };
         let way = Way::Write;
         if !entry.of(way).happened() {
@@ -382,18 +422,19 @@ impl Claims {
             self.note(syncs, "syncs beside those that are counted: their number and latencies are not claimed");
             return;
         }
-        self.claim(target, Metric::SyncsDone, Unit::Count, Some(syncs), None);
-        let Latencies { mean, percentiles } = &entry.sync_latencies;
-        self.claim(target, Metric::SyncLatencyMean, Unit::Ns, mean.as_ref(), None);
+        let again = beside.and_then(|other| other.syncs.as_ref());
+        self.claim_twice(target, Metric::SyncsDone, Some(syncs), again, None);
+        let latencies = &entry.sync_latencies;
+        let again = beside.map(|other| &other.sync_latencies);
+        let mean_again = again.and_then(|other| other.mean.as_ref());
+        self.claim_twice(target, Metric::SyncLatencyMean, latencies.mean.as_ref(), mean_again, None);
         const SYNC: [Metric; 4] =
             [Metric::SyncLatencyP50, Metric::SyncLatencyP95, Metric::SyncLatencyP99, Metric::SyncLatencyP999];
-        for (metric, figure) in SYNC.into_iter().zip(percentiles) {
-            self.claim(target, metric, Unit::Ns, figure.as_ref(), None);
-        }
+        self.percentiles(target, SYNC, latencies, again);
     }
 
     /// CPU times cover the job from its start to its end, whatever it did: they are claimed if that is one pass.
-    fn of_processor(&mut self, entry: &Entry, paired: &Paired) {
+    fn of_processor(&mut self, entry: &Entry, paired: &Paired, beside: Option<&Entry>) {
         let happened: Vec<Way> = Way::ALL.into_iter().filter(|way| entry.of(*way).happened()).collect();
         let one_pass = paired.of_each(|job| {
             job.verifies_after() == Some(false)
@@ -418,14 +459,40 @@ impl Claims {
         // Measured on direct reads: 26.9 % of system time reported, 17.4 % actual.
         let both: f64 = [&entry.user, &entry.system].into_iter().flatten().map(|figure| figure.value).sum();
         let sampled = both / 4.0;
-        for (metric, figure) in [(Metric::CpuUser, &entry.user), (Metric::CpuSystem, &entry.system)] {
-            let Some(figure) = figure else { continue };
-            let of_all = Figure {
-                value: figure.value * f64::from(jobs),
-                resolution: (figure.resolution + sampled) * f64::from(jobs),
-                ..figure.clone()
-            };
-            self.claim(target, metric, Unit::Ratio, Some(&of_all), None);
+        let of_all = |figure: &Figure| Figure {
+            value: figure.value * f64::from(jobs),
+            resolution: figure.resolution * f64::from(jobs),
+            ..figure.clone()
+        };
+        let sampled = sampled * f64::from(jobs);
+        let shares = [
+            (Metric::CpuUser, &entry.user, beside.and_then(|other| other.user.as_ref())),
+            (Metric::CpuSystem, &entry.system, beside.and_then(|other| other.system.as_ref())),
+        ];
+        for (metric, figure, again) in shares {
+            let Some(mut figure) = figure.as_ref().map(of_all) else { continue };
+            figure.resolution += sampled;
+            let id = self.claim(target, metric, Unit::Ratio, Some(&figure), None);
+            // Both are rounded from one account of the kernel.
+            if let (Some(id), Some(again)) = (id, again.map(of_all)) {
+                self.restate(id, Unit::Ratio, &Figure { resolution: again.resolution + sampled, ..again }, sampled);
+            }
+        }
+    }
+
+    /// Makes a claim from a figure that another report may repeat: both were computed from the same amounts, so only
+    /// their digits differ.
+    fn claim_twice(
+        &mut self,
+        target: Target<'_>,
+        metric: Metric,
+        figure: Option<&Figure>,
+        again: Option<&Figure>,
+        claimed_bytes: Option<u64>,
+    ) {
+        let id = self.claim(target, metric, metric.unit(), figure, claimed_bytes);
+        if let (Some(id), Some(again)) = (id, again) {
+            self.restate(id, metric.unit(), again, 0.0);
         }
     }
 
@@ -446,7 +513,7 @@ impl Claims {
             phase: target.paired.phase_id(target.way),
             metric,
             value: Quantity { value: figure.value, unit },
-            printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
+            printed: Printed { text: figure.text.clone(), unit: figure.unit.clone() },
             resolution: figure.resolution,
             subject,
             subject_reason,
@@ -457,15 +524,20 @@ impl Claims {
     }
 
     /// Restates a rate from the other report: it is computed over the same clock, so only its digits differ.
-    fn restate(&mut self, claim: Option<String>, unit: Unit, figure: Option<(&Figure, Option<u64>)>) {
+    fn restate_rate(&mut self, claim: Option<String>, unit: Unit, figure: Option<(&Figure, Option<u64>)>) {
         let (Some(claim), Some((figure, runtime_ms))) = (claim, figure) else { return };
         let of_clock = runtime_ms.map_or(0.0, |ms| rate_resolution(figure.value, ms));
+        self.restate(claim, unit, figure, of_clock);
+    }
+
+    /// Restates a claim; `shared` is the part of both resolutions that cannot make the numbers differ.
+    fn restate(&mut self, claim: String, unit: Unit, figure: &Figure, shared: f64) {
         self.parsed.restated.push(Restated {
             claim,
             value: Quantity { value: figure.value, unit },
-            printed: activebench_model::claim::Printed { text: figure.text.clone(), unit: figure.unit.clone() },
-            resolution: figure.resolution - of_clock,
-            shared_resolution: of_clock,
+            printed: Printed { text: figure.text.clone(), unit: figure.unit.clone() },
+            resolution: (figure.resolution - shared).max(0.0),
+            shared_resolution: shared,
             known_defect: None,
             source: figure.source.clone(),
         });
@@ -480,10 +552,7 @@ impl Claims {
         self.parsed.restated.push(Restated {
             claim,
             value: Quantity { value, unit },
-            printed: activebench_model::claim::Printed {
-                text: format!("{} {} in {ms}", amount.text, amount.unit),
-                unit: "ms".to_owned(),
-            },
+            printed: Printed { text: format!("{} {} in {ms}", amount.text, amount.unit), unit: "ms".to_owned() },
             resolution: amount.resolution * per_second,
             shared_resolution: rate_resolution(value, ms),
             known_defect: None,
@@ -491,8 +560,113 @@ impl Claims {
         });
     }
 
+    /// Keeps what is printed in the place of a figure and is not a number that it can have: whoever reads the output
+    /// sees it, and nothing says if it is true.
+    fn of_unread(&mut self, unread: Vec<Unread>) {
+        for Unread { text, unit, source } in unread {
+            self.parsed.unmatched.numbers.push(UnmatchedNumber {
+                is_rate: RATES.contains(&unit.as_str()),
+                printed: Printed { text, unit },
+                is_stated: false,
+                reason: "not a number that this figure can have".to_owned(),
+                nearest: None,
+                source,
+            });
+        }
+    }
+
+    /// Compares the summary of each group with its jobs: the bytes of all of them over the longest clock (stat.c,
+    /// `__show_run_stats`, 3.33).
+    fn compare_summaries(&mut self, summaries: &[Entry], entries: &[Entry], paired: &[Paired]) {
+        for summary in summaries {
+            let own = || entries.iter().zip(paired).filter(|(entry, _)| entry.group == summary.group);
+            // Figures of all directions together have lines of their own, which differ between versions.
+            let as_one = own().any(|(entry, _)| entry.of(Way::Mixed).is_counted());
+            if summary.group.is_none() || as_one || own().next().is_none() {
+                continue;
+            }
+            for way in Way::DIRECTIONS {
+                let line = summary.of(way);
+                let Some(bandwidth) = &line.bandwidth else { continue };
+                let parts = || own().filter(|(entry, _)| entry.of(way).happened());
+                let Some(jobs) = Jobs::of(parts().map(|(entry, _)| entry.of(way))) else { continue };
+                let ids: Vec<String> = parts().map(|(_, paired)| paired.phase_id(way)).collect();
+                let concerned = self.parsed.claims.iter();
+                let concerned =
+                    concerned.filter(|claim| claim.metric == Metric::Throughput && ids.contains(&claim.phase));
+                let claims: Vec<String> = concerned.map(|claim| claim.id.clone()).collect();
+                for (printed, apart, of_jobs) in jobs.differences(line, bandwidth) {
+                    self.parsed.contradictions.push(Contradiction {
+                        source: bandwidth.source.clone(),
+                        message: format!("the summary of the group says {printed}, and its jobs make {of_jobs}"),
+                        claims: claims.clone(),
+                        apart: Some(apart),
+                    });
+                }
+            }
+        }
+    }
+
     fn note(&mut self, figure: &Figure, message: &str) {
         self.parsed.notes.push(Note { source: figure.source.clone(), message: message.to_owned() });
+    }
+}
+
+/// The units of rates, as fio's formats name them.
+const RATES: [&str; 5] = ["bw_bytes", "bw", "iops", "KiB/s", "IOPS"];
+
+/// What the jobs of a group moved in one direction.
+struct Jobs {
+    bytes: f64,
+    /// Half a step of the sum.
+    resolution: f64,
+    longest_ms: u64,
+}
+
+impl Jobs {
+    /// Adds up the jobs; `None` where one of them states no bytes or no time.
+    fn of<'e>(jobs: impl Iterator<Item = &'e Directed>) -> Option<Self> {
+        let mut all = Self { bytes: 0.0, resolution: 0.0, longest_ms: 0 };
+        for job in jobs {
+            let bytes = job.bytes.as_ref()?;
+            all.bytes += bytes.value;
+            all.resolution += bytes.resolution;
+            all.longest_ms = all.longest_ms.max(job.runtime_ms?);
+        }
+        Some(all)
+    }
+
+    /// Compares the line of a group: each number as printed, its distance from that of the jobs as a share of the latter,
+    /// and the latter.
+    fn differences(&self, line: &Directed, bandwidth: &Figure) -> Vec<(String, f64, Quantity)> {
+        // Half a step on each side; a number may be truncated.
+        let apart = |printed: f64, own: f64, open: f64| match ((printed - own).abs() - 2.0 * open).max(0.0) {
+            0.0 => 0.0,
+            _ if own == 0.0 => 1.0,
+            apart => apart / own,
+        };
+        let printed = |figure: &Figure| format!("{} {}", figure.text, figure.unit);
+        let mut found = Vec::new();
+        if let Some(bytes) = &line.bytes {
+            let apart = apart(bytes.value, self.bytes, bytes.resolution + self.resolution);
+            found.push((printed(bytes), apart, Quantity { value: self.bytes, ..Quantity::bytes(0) }));
+        }
+        let longest_ms = self.longest_ms as f64;
+        if let Some(ms) = line.runtime_ms {
+            found.push((
+                format!("{ms} msec"),
+                apart(ms as f64, longest_ms, 0.5),
+                Quantity::ns(self.longest_ms * 1_000_000),
+            ));
+        }
+        // One clock step more or less makes a rate of a few milliseconds anything.
+        let per_second = if self.longest_ms > 0 { 1e3 / longest_ms } else { 0.0 };
+        let rate = self.bytes * per_second;
+        let of_clock = rate_resolution(bandwidth.value, self.longest_ms);
+        let open = bandwidth.resolution.max(of_clock) + self.resolution * per_second;
+        found.push((printed(bandwidth), apart(bandwidth.value, rate, open), Quantity::bytes_per_sec(rate)));
+        found.retain(|(_, apart, _)| *apart > 0.0);
+        found
     }
 }
 

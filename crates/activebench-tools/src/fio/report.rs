@@ -58,6 +58,8 @@ pub(super) struct Latencies {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Directed {
     pub(super) bandwidth: Option<Figure>,
+    /// The same bandwidth in another unit: fio's JSON has `bw_bytes` and `bw`.
+    pub(super) bandwidth_again: Option<Figure>,
     pub(super) rate: Option<Figure>,
     pub(super) bytes: Option<Figure>,
     pub(super) operations: Option<Figure>,
@@ -157,8 +159,19 @@ pub(super) struct Report {
     pub(super) heads: Vec<(String, Head)>,
     /// The summaries of the groups of jobs.
     pub(super) groups: Vec<Entry>,
+    /// Figures in known places that are not numbers fio can mean.
+    pub(super) unread: Vec<Unread>,
     /// The first line of figures whose job is not known, because its own line is missing or cut.
     pub(super) orphans: Option<SourceLine>,
+}
+
+/// Text in the place of a figure that is not a number that the figure can have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unread {
+    pub(super) text: String,
+    /// The unit of the figure, as the key states it.
+    pub(super) unit: String,
+    pub(super) source: SourceLine,
 }
 
 /// Returns half a step of a rate computed over a time in whole milliseconds, rounded up: the true rate is at most one

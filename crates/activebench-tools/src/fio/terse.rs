@@ -1,10 +1,12 @@
 //! fio's terse lines, versions 3 to 5: fields by position, separated by semicolons.
 
+use std::cell::RefCell;
+
 use activebench_model::claim::SourceLine;
 
 use super::filter::Section;
 use super::report::{
-    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Way, percentile_resolution, rate_resolution,
+    Directed, Entry, Figure, Latencies, PERCENTILES, Report, Unread, Way, percentile_resolution, rate_resolution,
 };
 
 /// Reads the terse lines of a section; `None` if it has none.
@@ -14,7 +16,7 @@ pub(super) fn read(section: &Section<'_>, stream: &str) -> Option<Report> {
         let Some(line) = line.strip_suffix('\n') else { continue };
         let line = line.trim_end_matches('\r');
         let source = SourceLine { stream: stream.to_owned(), line: number, text: line.to_owned() };
-        if let Some((version, entry)) = read_line(line, &source) {
+        if let Some((version, entry)) = read_line(line, &source, &mut report.unread) {
             report.version = Some(version);
             report.entries.push(entry);
         }
@@ -31,7 +33,7 @@ struct Layout {
     ways: usize,
 }
 
-fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
+fn read_line(line: &str, source: &SourceLine, unread: &mut Vec<Unread>) -> Option<(String, Entry)> {
     let fields: Vec<&str> = line.split(';').collect();
     let layout = match *fields.first()? {
         "3" => Layout { directed: 41, ways: 2 },
@@ -62,14 +64,19 @@ fn read_line(line: &str, source: &SourceLine) -> Option<(String, Entry)> {
     let apart = Way::ALL.into_iter().take(layout.ways.min(groups));
     for (group, way) in apart.chain(of_all).enumerate() {
         let begin = at_cpu_behind(group);
-        *entry.of_mut(way) = read_way(&fields[begin..begin + layout.directed], source);
+        *entry.of_mut(way) = read_way(&fields[begin..begin + layout.directed], source, unread);
     }
     Some((version, entry))
 }
 
-fn read_way(fields: &[&str], source: &SourceLine) -> Directed {
+fn read_way(fields: &[&str], source: &SourceLine, unread: &mut Vec<Unread>) -> Directed {
+    let unread = RefCell::new(unread);
     let figure = |field: &str, factor: f64, step: f64, unit: &str| {
-        let number = number_of(field)?;
+        let Some(number) = number_of(field) else {
+            let (text, unit, source) = (field.to_owned(), unit.to_owned(), source.clone());
+            unread.borrow_mut().push(Unread { text, unit, source });
+            return None;
+        };
         Some(Figure {
             value: number * factor,
             resolution: step / 2.0,
@@ -84,11 +91,11 @@ fn read_way(fields: &[&str], source: &SourceLine) -> Directed {
         figure
     };
     let happened = fields[0] != "0";
-    let mean = |field: &str| figure(field, 1e3, 1e-3, "us").filter(|_| happened);
+    let mean = |field: &str| figure(field, 1e3, 1e-3, "us");
     let percentile = |wanted: f64| {
         let mut pairs = fields[12..32].iter().filter_map(|pair| pair.split_once("%="));
         let (_, printed) = pairs.find(|(at, _)| at.parse::<f64>().is_ok_and(|at| (at - wanted).abs() < 1e-9))?;
-        let mut figure = figure(printed, 1e3, 1e3, "us").filter(|_| happened)?;
+        let mut figure = figure(printed, 1e3, 1e3, "us")?;
         figure.resolution += percentile_resolution(figure.value);
         Some(figure)
     };
@@ -98,8 +105,15 @@ fn read_way(fields: &[&str], source: &SourceLine) -> Directed {
         rate: figure(fields[2], 1.0, 1.0, "IOPS").map(of_rate),
         operations: None,
         runtime_ms,
-        completion: Latencies { mean: mean(fields[10]), percentiles: PERCENTILES.map(percentile) },
-        total: Latencies { mean: mean(fields[34]), percentiles: Default::default() },
+        completion: match happened {
+            true => Latencies { mean: mean(fields[10]), percentiles: PERCENTILES.map(percentile) },
+            false => Latencies::default(),
+        },
+        total: match happened {
+            true => Latencies { mean: mean(fields[34]), percentiles: Default::default() },
+            false => Latencies::default(),
+        },
+        ..Directed::default()
     }
 }
 

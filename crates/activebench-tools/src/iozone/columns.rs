@@ -41,6 +41,8 @@ pub(super) struct Header {
     pub(super) size_end: usize,
     /// The named passes, in order.
     pub(super) kinds: Vec<Kind>,
+    /// Behind them it has words of no known version, or known ones in another place.
+    pub(super) has_other_words: bool,
     /// `None` if the spacing of the header is lost: rows are then read by words.
     pub(super) layout: Option<Layout>,
 }
@@ -75,15 +77,18 @@ impl Header {
             return None;
         }
         let mut columns = Vec::new();
+        let mut has_other_words = false;
         for ((word, end), (kind, known)) in words.zip(Kind::COLUMNS.into_iter().zip(WORDS)) {
             if word != known {
+                // A wrapped line ends within a word.
+                has_other_words = !known.starts_with(word) || end < line.trim_end().len();
                 break;
             }
             columns.push((kind, end - record_end));
         }
         let kinds = columns.iter().map(|(kind, _)| *kind).collect();
         let layout = (record_end == size_end + RECORD_WIDTH).then(|| Layout::of(columns)).flatten();
-        Some(Header { size_end, kinds, layout })
+        Some(Header { size_end, kinds, has_other_words, layout })
     }
 
     /// Returns true if a line consists of words of the header: the rest of a header that was wrapped.

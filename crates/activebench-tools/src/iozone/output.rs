@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject};
+use activebench_model::claim::{Claim, Metric, Note, Parsed, Printed, SourceLine, Subject, UnmatchedNumber};
 use activebench_model::output::ToolOutput;
 use activebench_model::units::Quantity;
 
@@ -23,11 +23,27 @@ use super::throughput::{self, Figure};
 const KIB: f64 = 1024.0;
 
 /// The unit of the numbers in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum TableUnit {
-    KibPerSec,
+    /// So many bytes per second.
+    Bytes(f64),
     OpsPerSec,
     MicrosPerOp,
+    /// The output states another unit.
+    Unknown,
+}
+
+/// Returns the bytes of a unit such as `kBytes` or `kB`, whose prefixes are powers of 1024; `None` for other words.
+fn bytes_of(unit: &str) -> Option<f64> {
+    let unit = unit.to_ascii_lowercase();
+    let prefix = unit.strip_suffix("bytes").or_else(|| unit.strip_suffix('b'))?;
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix)?;
+    Some(KIB.powi(i32::try_from(power).ok()?))
+}
+
+/// Returns the bytes per second of a unit such as `kBytes/sec`.
+fn bytes_per_sec_of(unit: &str) -> Option<f64> {
+    bytes_of(unit.strip_suffix("/sec")?)
 }
 
 /// Parses the output. Never fails; see [`crate::Adapter::parse`].
@@ -117,7 +133,7 @@ impl<'a> Reader<'a> {
         } else if options.operations {
             (TableUnit::OpsPerSec, "operations per second")
         } else {
-            (TableUnit::KibPerSec, "kBytes/sec")
+            (TableUnit::Bytes(KIB), "kBytes/sec")
         };
         Reader {
             options,
@@ -214,6 +230,7 @@ impl<'a> Reader<'a> {
         let asked = expected_columns(self.options);
         let expected = if self.options.known { Expected::Of(&asked) } else { Expected::AllOf(&header.kinds) };
         let Some(row) = read_row(pieces, header, expected) else { return };
+        let named = header.has_other_words.then(|| header.kinds.clone());
         if let Some(remark) = row.remark {
             self.note(&pieces[0], remark);
         }
@@ -227,8 +244,25 @@ impl<'a> Reader<'a> {
         self.rows.insert(sizes);
         for cell in row.cells {
             let piece = &pieces[cell.piece];
+            if named.as_ref().is_some_and(|named| !named.contains(&cell.kind)) {
+                let printed = Printed { text: cell.digits.clone(), unit: self.unit_text.clone() };
+                self.unread(printed, "its column has a name that iozone does not print there", piece);
+                continue;
+            }
             self.claim_cell(cell.kind, sizes_kib, row.file_kib, &cell.digits, piece);
         }
+    }
+
+    /// Keeps a figure whose unit or name is not the tool's.
+    fn unread(&mut self, printed: Printed, why: &str, line: &Piece) {
+        self.parsed.unmatched.numbers.push(UnmatchedNumber {
+            printed,
+            is_rate: true,
+            is_stated: false,
+            reason: why.to_owned(),
+            nearest: None,
+            source: source("stdout", line),
+        });
     }
 
     fn claim_cell(&mut self, kind: Kind, sizes: Option<(u64, u64)>, file_kib: u64, digits: &str, line: &Piece) {
@@ -246,7 +280,11 @@ impl<'a> Reader<'a> {
         let number = number as f64;
         // The tool truncates: the computed value is up to one whole step above the figure.
         let (metric, value, resolution) = match self.unit {
-            TableUnit::KibPerSec => (Metric::Throughput, Quantity::bytes_per_sec(number * KIB), KIB),
+            TableUnit::Bytes(factor) => (Metric::Throughput, Quantity::bytes_per_sec(number * factor), factor),
+            TableUnit::Unknown => {
+                let why = "the output states a unit that iozone does not print";
+                return self.unread(Printed { text: digits.to_owned(), unit: self.unit_text.clone() }, why, line);
+            }
             TableUnit::OpsPerSec => (Metric::OperationRate, Quantity::ops_per_sec(number), 1.0),
             TableUnit::MicrosPerOp => (
                 Metric::TimePerOperation,
@@ -311,19 +349,25 @@ impl<'a> Reader<'a> {
             self.parsed.clock_step_ns = seconds_as_ns(rest.trim().trim_end_matches("seconds.").trim());
         } else if let Some(unit) = text.strip_prefix("Output is in ") {
             self.unit_stated = true;
-            self.unit = TableUnit::KibPerSec;
+            self.unit = bytes_per_sec_of(unit.trim()).map_or(TableUnit::Unknown, TableUnit::Bytes);
             self.unit_text = unit.to_owned();
         } else if let Some(rest) = text.strip_prefix("OPS Mode. Output is in ") {
             self.unit_stated = true;
             // With both -N and -O the numbers are microseconds, in any order.
             if self.unit != TableUnit::MicrosPerOp {
-                self.unit = TableUnit::OpsPerSec;
                 self.unit_text = rest.trim_end_matches('.').to_owned();
+                self.unit = match self.unit_text.as_str() {
+                    "operations per second" => TableUnit::OpsPerSec,
+                    _ => TableUnit::Unknown,
+                };
             }
         } else if let Some(rest) = text.strip_prefix("Microseconds/op Mode. Output is in ") {
             self.unit_stated = true;
-            self.unit = TableUnit::MicrosPerOp;
             self.unit_text = rest.trim_end_matches('.').to_owned();
+            self.unit = match self.unit_text.as_str() {
+                "microseconds per operation" => TableUnit::MicrosPerOp,
+                _ => TableUnit::Unknown,
+            };
         } else if text == "iozone test complete." {
             self.parsed.complete = true;
             self.header = None;
@@ -387,9 +431,14 @@ impl<'a> Reader<'a> {
         let Some(number) = decimal(rate.number) else { return self.note(line, "the rate is not a number") };
         // "%10.2f": half of the last digit in either direction.
         let (metric, value, resolution) = match rate.unit {
-            "kB/sec" | "KB/sec" => (metric, Quantity::bytes_per_sec(number * KIB), 0.005 * KIB),
             "ops/sec" => (in_operations(metric), Quantity::ops_per_sec(number), 0.005),
-            _ => return self.note(line, "the unit of the rate is not known"),
+            unit => match bytes_per_sec_of(unit) {
+                Some(factor) => (metric, Quantity::bytes_per_sec(number * factor), 0.005 * factor),
+                None => {
+                    let printed = Printed { text: rate.number.to_owned(), unit: unit.to_owned() };
+                    return self.unread(printed, "a unit that iozone does not print", line);
+                }
+            },
         };
         self.claim_in_block(metric, value, resolution, rate, claimed_bytes, line);
     }
@@ -411,9 +460,8 @@ impl<'a> Reader<'a> {
 
     fn bytes_of_unit(&self, unit: &str) -> Option<u64> {
         match unit {
-            "kB" | "KB" => Some(1024),
             "ops" => Some(self.options.single_record_bytes()),
-            _ => None,
+            unit => bytes_of(unit).map(|bytes| bytes as u64),
         }
     }
 

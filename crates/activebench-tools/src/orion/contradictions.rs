@@ -20,7 +20,7 @@ pub(super) fn find(document: &Document, parsed: &mut Parsed) {
             continue;
         }
         let claims = parsed.claims.iter().filter(|claim| claim.phase == phase).map(|claim| claim.id.clone()).collect();
-        parsed.contradictions.push(Contradiction { source: statement.source.clone(), message, claims });
+        parsed.contradictions.push(Contradiction { source: statement.source.clone(), message, claims, apart: None });
     }
 }
 

@@ -136,3 +136,19 @@ proptest! {
         dd().vetted(&command.argv);
     }
 }
+
+#[test]
+fn records_that_are_not_the_bytes_and_a_rate_without_end_are_contradictions() {
+    let fixture = crate::stored::fixture("dd", "direct-dsync-4k");
+    let honest = fixture.parsed();
+    assert!(honest.contradictions.is_empty(), "{:?}", honest.contradictions);
+    let text = String::from_utf8(fixture.output.stderr.clone()).expect("UTF-8");
+    let line = text.lines().find(|line| line.ends_with(" records out")).expect("records");
+    let rate = text.trim_end().rsplit(", ").next().expect("a rate");
+    for (from, to) in [(line, format!("9{line}")), (rate, "Infinity B/s".to_owned())] {
+        let mut changed = crate::stored::fixture("dd", "direct-dsync-4k");
+        changed.output.stderr = text.replace(from, &to).into_bytes();
+        let apart: Vec<f64> = changed.parsed().contradictions.iter().filter_map(|odd| odd.apart).collect();
+        assert!(apart.len() == 1 && apart[0] > 0.05, "{to}: {apart:?}");
+    }
+}

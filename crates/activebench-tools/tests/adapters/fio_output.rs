@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::stored::{Fixture, command_line, compact};
 use activebench_model::activity::Activity;
-use activebench_model::claim::{Claim, Metric, Parsed, Subject};
+use activebench_model::claim::{Claim, Metric, Parsed, Restated, Subject};
 use activebench_model::command::CommandLine;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::{Pattern, Phase};
@@ -109,12 +109,91 @@ fn the_report_for_people_agrees_with_the_one_for_machines() {
     assert!(compared > 30, "only {compared} were compared");
 }
 
+/// Changes the output of a fixture and reads it again.
+fn changed(name: &str, change: impl Fn(&str) -> String) -> Parsed {
+    let mut fixture = fixture(name);
+    let text = String::from_utf8(fixture.output.stdout.clone()).expect("UTF-8");
+    let changed = change(&text);
+    assert_ne!(changed, text, "nothing was changed in {name}");
+    fixture.output.stdout = changed.into_bytes();
+    fixture.parsed()
+}
+
+/// The largest distance of two statements of one figure, beyond what their digits allow, as a share.
+fn farthest(parsed: &Parsed) -> f64 {
+    let again = parsed.restated.iter().map(|again| {
+        let claim = parsed.claims.iter().find(|claim| claim.id == again.claim).expect("its claim");
+        let open = 2.0 * (claim.resolution - again.shared_resolution + again.resolution);
+        ((claim.value.value - again.value.value).abs() - open).max(0.0) / claim.value.value.abs().max(1e-9)
+    });
+    let of_groups = parsed.contradictions.iter().filter_map(|odd| odd.apart);
+    again.chain(of_groups).fold(0.0, f64::max)
+}
+
+/// Every figure of the report for people is compared with the object, and the summaries with the jobs.
+#[test]
+fn a_changed_figure_in_either_report_contradicts_the_other() {
+    let honest = fixture("normal-json").parsed();
+    assert!(farthest(&honest) < 0.01 && honest.contradictions.is_empty(), "{:?}", honest.contradictions);
+    for (from, to) in [
+        ("avg=37.31", "avg=17.31"),
+        ("99.00th=[   47]", "99.00th=[   27]"),
+        ("total=0,256,", "total=0,956,"),
+        ("usr=50.00%", "usr= 5.00%"),
+        ("WRITE: bw=1455MiB/s", "WRITE: bw=2455MiB/s"),
+        ("io=16.0MiB", "io=36.0MiB"),
+        ("run=11-11msec", "run=4-4msec"),
+        ("  WRITE: bw=", "   READ: bw=2455MiB/s (2574MB/s), io=16.0MiB (16.8MB), run=11-11msec\n  WRITE: bw="),
+        ("\"bw\" : 1489454", "\"bw\" : 2489454"),
+    ] {
+        let parsed = changed("normal-json", |text| text.replacen(from, to, 1));
+        assert!(farthest(&parsed) > 0.05, "{from} to {to}: {:?}", parsed.contradictions);
+        assert_eq!(parsed.claims.len(), honest.claims.len(), "{from}");
+    }
+}
+
+/// What is in the place of a figure and is not a number that it can have is kept, and no other number takes its place.
+#[test]
+fn a_figure_that_is_no_number_is_kept_as_one_that_was_not_read() {
+    for (value, is_read) in [("1525201454", true), ("-1", false), ("null", false), ("\"1525201454\"", false)] {
+        let parsed = fixture("normal-json").output.stdout;
+        let text = String::from_utf8(parsed).expect("UTF-8");
+        let line = text.lines().rfind(|line| line.contains("\"bw_bytes\" : 1")).expect("a rate");
+        let name = line.split(':').next().expect("its name");
+        let mut fixture = fixture("normal-json");
+        fixture.output.stdout = text.replacen(line, &format!("{name}: {value},"), 1).into_bytes();
+        let parsed = fixture.parsed();
+        let unread: Vec<&str> = parsed.unmatched.numbers.iter().map(|number| number.printed.text.as_str()).collect();
+        assert_eq!(unread, if is_read { vec![] } else { vec![value] }, "{value}");
+        assert_eq!(parsed.unmatched.rates(), unread.len(), "{value}");
+    }
+}
+
+/// An object has each job once: an added one is not a repetition.
+#[test]
+fn a_job_that_was_added_to_the_object_takes_no_other_s_place() {
+    let name = |parsed: &Parsed| {
+        let mut phases: Vec<String> = parsed.claims.iter().map(|claim| claim.phase.clone()).collect();
+        phases.dedup();
+        phases
+    };
+    let honest = name(&fixture("normal-json").parsed());
+    let parsed = changed("normal-json", |text| {
+        let begin = text.find("\"jobs\" : [").expect("the jobs") + "\"jobs\" : [".len();
+        let end = begin + text[begin..].find("\n  ],").expect("their end");
+        let added = text[begin..end].replacen("\"jobname\" : \"w\"", "\"jobname\" : \"other\"", 1);
+        format!("{},{added}{}", &text[..end], &text[end..])
+    });
+    assert_eq!(name(&parsed), [honest, vec!["other-write".to_owned()]].concat());
+}
+
 /// The figures are the same with and without the object.
 #[test]
 fn a_report_without_the_object_makes_the_same_claims_more_coarsely() {
     for mut fixture in fixtures() {
         let whole = fixture.parsed();
-        let has_both = whole.restated.iter().any(|again| !again.printed.text.contains(" in "));
+        let of_people = |again: &Restated| !again.printed.text.contains(" in ") && again.printed.unit != "bw";
+        let has_both = whole.restated.iter().any(of_people);
         if !has_both || !fixture.output.files.is_empty() {
             continue;
         }

@@ -151,3 +151,36 @@ proptest! {
         iozone().phases(&command, &ToolOutput::default(), &parsed, &Activity::default());
     }
 }
+
+/// A fixture's claims and unread figures, with these words in the place of others.
+fn changed(name: &str, from: &str, to: &str) -> Parsed {
+    let mut fixture = fixtures().into_iter().find(|fixture| fixture.name == name).expect("the fixture");
+    let text = String::from_utf8(fixture.output.stdout.clone()).expect("UTF-8");
+    assert!(text.contains(from), "{name} has no {from:?}");
+    fixture.output.stdout = text.replace(from, to).into_bytes();
+    fixture.parsed()
+}
+
+#[test]
+fn a_figure_has_the_unit_that_the_output_states() {
+    let whole = changed("i0-i1-direct", "kBytes/sec", "kBytes/sec");
+    let of = |unit: &str| changed("i0-i1-direct", "Output is in kBytes/sec", &format!("Output is in {unit}"));
+    for (unit, factor) in [("kBytes/sec", 1.0), ("MBytes/sec", 1024.0), ("GBytes/sec", 1048576.0)] {
+        let claims = of(unit).claims;
+        assert_eq!(claims.len(), whole.claims.len(), "{unit}");
+        for (claim, known) in claims.iter().zip(&whole.claims) {
+            assert!((claim.value.value / known.value.value / factor - 1.0).abs() < 1e-9, "{unit}: {claim:?}");
+        }
+    }
+    let unknown = of("floppies per hour");
+    assert_eq!((unknown.claims.len(), unknown.unmatched.rates()), (0, whole.claims.len()));
+}
+
+#[test]
+fn a_column_under_another_name_is_not_claimed() {
+    let header = "write  rewrite    read    reread";
+    let parsed = changed("i0-i1-direct", header, "write  rewrite   write   rewrite");
+    let phases: Vec<&str> = parsed.claims.iter().map(|claim| claim.phase.as_str()).collect();
+    assert_eq!(phases, ["write", "rewrite"]);
+    assert_eq!(parsed.unmatched.rates(), 4, "and those of -i2");
+}

@@ -131,3 +131,22 @@ proptest! {
         sysbench().vetted(&command.argv);
     }
 }
+
+#[test]
+fn the_events_over_the_time_of_a_test_that_reads_are_its_rate() {
+    let apart = |change: &dyn Fn(&str) -> String| {
+        let mut fixture = crate::stored::fixture("sysbench", "rndrd-direct-histogram");
+        let text = String::from_utf8(fixture.output.stdout.clone()).expect("UTF-8");
+        fixture.output.stdout = change(&text).into_bytes();
+        let parsed = fixture.parsed();
+        let again = parsed.restated.iter().find(|again| again.printed.text.contains(" events in ")).expect("a rate");
+        let claim = parsed.claims.iter().find(|claim| claim.id == again.claim).expect("its claim");
+        (claim.value.value / again.value.value - 1.0).abs()
+    };
+    assert!(apart(&str::to_owned) < 0.01);
+    let shorter = |text: &str| {
+        let line = text.lines().find(|line| line.contains("total time:")).expect("a time");
+        text.replace(line, "    total time:                          0.0500s")
+    };
+    assert!(apart(&shorter) > 0.5);
+}

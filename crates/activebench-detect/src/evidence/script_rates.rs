@@ -1,0 +1,85 @@
+//! Rates that a script prints itself, that come from no figure of its tools, and that are higher than all of them.
+//!
+//! A script that takes the time around its tools finds a rate below theirs: its clock covers theirs, and their starts. A
+//! higher rate is not explained by that. It may be about something else, or invented; the output does not say which.
+
+use activebench_model::claim::Claim;
+use activebench_model::script_figure::ScriptFigure;
+use activebench_model::units::{Quantity, Unit};
+
+use crate::run::Run;
+
+/// Words of rates that are not meant as results of the run: the extremes of a tool's own samples, and expectations.
+const OTHERS: &[&str] = &[
+    "max",
+    "maximum",
+    "peak",
+    "burst",
+    "best",
+    "highest",
+    "limit",
+    "spec",
+    "rated",
+    "expected",
+    "target",
+    "required",
+    "theoretical",
+    "link",
+    "cache",
+    "memory",
+    "previous",
+    "baseline",
+    "last",
+];
+
+/// A rate of the script, and the highest rate of its tools in the same unit.
+pub(crate) struct Beyond<'a> {
+    pub(crate) figure: &'a ScriptFigure,
+    pub(crate) highest: Quantity,
+}
+
+/// Finds the rates that exceed all of the run by this share or more.
+pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>> {
+    let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !names_another(figure));
+    let mut highest: [Option<Option<Quantity>>; 2] = [None, None];
+    let found = untraced.filter_map(|figure| {
+        let place = match figure.value.unit {
+            Unit::BytesPerSec => 0,
+            Unit::OpsPerSec => 1,
+            _ => return None,
+        };
+        let highest = (*highest[place].get_or_insert_with(|| highest_rate(run, figure.value.unit)))?;
+        (figure.value.value > highest.value * (1.0 + share)).then_some(Beyond { figure, highest })
+    });
+    found.collect()
+}
+
+fn names_another(figure: &ScriptFigure) -> bool {
+    let line = figure.source.text.to_lowercase();
+    line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
+}
+
+/// The highest rate of the passes, those at the same time added up; `None` where no figure is in this unit.
+fn highest_rate(run: &Run<'_>, unit: Unit) -> Option<Quantity> {
+    let rate = |claim: &Claim| (claim.value.unit == unit && !claim.metric.is_count()).then_some(claim.value.value);
+    // Passes of which no time is known may be at the same time as any other.
+    let mut at_any_time = 0.0;
+    let mut changes: Vec<(u64, f64)> = Vec::new();
+    let mut found = false;
+    for phase in run.phases {
+        let rates = run.claims_of(phase).filter_map(rate);
+        let Some(highest) = rates.reduce(f64::max) else { continue };
+        found = true;
+        match phase.window {
+            Some(window) => changes.extend([(window.start_ns, highest), (window.end_ns, -highest)]),
+            None => at_any_time += highest,
+        }
+    }
+    changes.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+    let (mut now, mut most) = (0.0_f64, 0.0_f64);
+    for (_, change) in changes {
+        now += change;
+        most = most.max(now);
+    }
+    found.then_some(Quantity { value: at_any_time + most, unit })
+}
