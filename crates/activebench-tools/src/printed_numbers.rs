@@ -347,7 +347,10 @@ fn read_line(
         let of_head = head.as_ref().and_then(|head| units::unit_of_head(&head.text, &head.own, scale));
         // `write` alone is a count of writes, unless all the table has another unit.
         let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
+        // `IOPS: 12` is what it says, whatever stands above it.
+        let is_labelled = label.trim_end().ends_with([':', '=']);
         let unit = own
+            .or_else(|| units::scaled(units::unit_of_label(label).filter(|_| is_labelled)?, scale))
             .or_else(|| units::scaled(stated?, scale))
             .or(of_head)
             .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))

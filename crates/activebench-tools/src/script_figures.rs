@@ -28,7 +28,7 @@ use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats};
 use label::Label;
-use sections::Sections;
+use sections::{Sections, keys_around};
 
 /// Largest difference that is put down to intermediate rounding of the script, as a share of the number.
 const CONVERSION_RATIO: f64 = 0.003;
@@ -84,10 +84,11 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         // The label of a number stands behind the number before it.
         let is_same_line = place > 0 && own[place - 1].source == number.source;
         begin = if is_same_line { begin } else { 0 };
-        let (label, end) = Label::of(&number.source.text, begin, &number.printed);
-        begin = end;
-        let around = number.column.iter().chain(sections.over(&number.source)).map(String::as_str);
-        let label = label.within(around);
+        let (label, place) = Label::of(&number.source.text, begin, &number.printed);
+        begin = place.end;
+        let line = number.source.text.as_str();
+        let of_line = number.column.iter().map(String::as_str).chain(keys_around(line, place.start));
+        let label = label.within(of_line.chain(sections.over(&number.source).iter().map(String::as_str)));
         figures.extend(trace(number, &label, &candidates));
     }
     let alone = alone::numbers_alone(of_command);

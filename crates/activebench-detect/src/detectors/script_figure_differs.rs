@@ -10,13 +10,16 @@
 //! in them is traced: it is one of the claims of the run, or their sum, mean, median, smallest or largest, within the
 //! printed digits. It fires where nothing honest explains the number, and one of these does:
 //!
-//! - The figure of another pass than the line names (`write:` before a read rate, `64k` before the rate of other
-//!   blocks): it fails.
+//! - The figure of another pass than the words name (`write:` before a read rate, `64k` before the rate of other
+//!   blocks): it fails. The words are those of the line, then of the column, of the objects of YAML or JSON that the
+//!   number is in, and of the heading above it.
+//! - Another statistic of the latencies than the words name (the median behind `p99`), where the tool printed that one,
+//!   too: it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
-//!   numbers too, and the tool's own line is not in the output. It fails.
+//!   numbers too, and the tool's own line is not in the output. It fails, for each number that has a unit, seconds too.
 //! - The script printed a report of the tool again, such as the JSON file of `--output=FILE`, and a figure in it is
 //!   another one: at least half of the report's figures are those of the measurement. It fails.
-//! - The unit is off by 1000, 1024 or 8: it fails.
+//! - The unit is off by 1000, 1024 or 8, for latencies by 1000 or a million: it fails.
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.
 //! - The best of several runs of one command behind the word `mean`, `average` or `median`: it fails.

@@ -67,6 +67,7 @@ fn a_unit_stands_behind_its_number() {
 #[test]
 fn a_unit_stands_in_the_label_the_heading_or_the_column() {
     for (text, expected) in [
+        ("Random read\n-----------\nIOPS: 16496.5\n", vec!["16496.5 IOPS = 16496.5 ops_per_sec read"]),
         ("    written, MiB/s:     465.5", vec!["465.5 MiB/s = 488112128 bytes_per_sec write"]),
         ("\"bw_mb\": 46.3,", vec!["46.3 mb = 46300000|48549068.8|5787500 bytes_per_sec"]),
         ("disk_mb: 46", vec![]),

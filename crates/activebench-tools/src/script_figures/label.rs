@@ -1,6 +1,7 @@
 //! The words of a script around one of its numbers.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use activebench_model::claim::Printed;
 use activebench_model::direction::Direction;
@@ -39,11 +40,12 @@ const LATENCIES: &[&str] = &["latency", "latencies", "lat", "clat", "response"];
 const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
 impl Label {
-    /// Reads the label of a number of a line, from a place on; returns the place behind its unit. The label stands before
+    /// Reads the label of a number of a line, from a place on; returns the places of the number and behind its unit. The label stands before
     /// the number. Where nothing does, it is what follows: `812 MB/s written`.
-    pub(super) fn of(line: &str, begin: usize, number: &Printed) -> (Self, usize) {
+    pub(super) fn of(line: &str, begin: usize, number: &Printed) -> (Self, Range<usize>) {
         let rest = line.get(begin..).unwrap_or("");
         let at = rest.find(&number.text).unwrap_or(0);
+        let start = begin + at;
         let (before, rest) = (&rest[..at], rest.get(at + number.text.len()..).unwrap_or(""));
         let own = rest.trim_start().strip_prefix(&number.unit).unwrap_or(rest);
         let end = line.len() - own.len();
@@ -94,7 +96,7 @@ impl Label {
             names_latency,
             words,
         };
-        (label, end)
+        (label, start..end)
     }
 
     /// Completes what the words leave open by those of its column and of the objects that it is in, from the inside.

@@ -1,9 +1,10 @@
-//! What the lines around a number say of it by their indentation, as YAML and JSON that is printed over several lines:
+//! What the lines around a number say of it: by their indentation, as YAML and JSON that is printed over several lines,
+//! and by headings that are marked as such.
 //!
 //! ```text
-//! randread:              {
-//!   iops: 11109.9          "test": "randread",
-//!                          "iops": 11109.9
+//! randread:              {                          Random read
+//!   iops: 11109.9          "test": "randread",      -----------
+//!                          "iops": 11109.9          IOPS: 11109.9
 //! ```
 
 use std::collections::HashMap;
@@ -36,11 +37,13 @@ impl Sections {
     pub(super) fn of(output: &ToolOutput) -> Self {
         let mut over: HashMap<(String, u64), Vec<String>> = HashMap::new();
         let mut open: Vec<Level> = Vec::new();
+        let mut heading = Heading::default();
         let mut of_stream = String::new();
         each_line(output, |stream, line, text, _| {
             if of_stream != stream {
-                (of_stream, open) = (stream.to_owned(), Vec::new());
+                (of_stream, open, heading) = (stream.to_owned(), Vec::new(), Heading::default());
             }
+            heading.read(text);
             let body = text.trim_start();
             let item = body.strip_prefix("- ").map(str::trim_start);
             // `- name: x` opens an object, whose members stand below its first one.
@@ -53,8 +56,8 @@ impl Sections {
             while open.last().is_some_and(|level| level.indent >= indent || item.is_some() && level.indent >= dash) {
                 open.pop();
             }
-            let words: Vec<String> =
-                open.iter().rev().map(|level| level.words.clone()).filter(|words| !words.is_empty()).collect();
+            let nested = open.iter().rev().map(|level| level.words.clone()).filter(|words| !words.is_empty());
+            let words: Vec<String> = nested.chain(heading.over(text).map(str::to_owned)).collect();
             if !words.is_empty() {
                 over.insert((stream.to_owned(), line), words);
             }
@@ -75,6 +78,83 @@ impl Sections {
     pub(super) fn over(&self, source: &SourceLine) -> &[String] {
         self.0.get(&(source.stream.clone(), source.line)).map_or(&[], Vec::as_slice)
     }
+}
+
+/// The heading of a part of a text: `# Random read`, `== Random read ==`, `[randread]`, one with a line of dashes below it,
+/// and one that ends with a colon.
+#[derive(Debug, Default)]
+struct Heading {
+    words: Option<String>,
+    /// It ends with the block of lines, as what ends with a colon does.
+    ends_with_block: bool,
+    /// The line before, and its indentation.
+    before: (String, usize),
+}
+
+impl Heading {
+    /// Reads the next line.
+    fn read(&mut self, text: &str) {
+        let body = text.trim();
+        let indent = text.len() - text.trim_start().len();
+        let is_rule =
+            body.len() > 2 && (body.bytes().all(|byte| byte == b'-') || body.bytes().all(|byte| byte == b'='));
+        let (title, of_before) = std::mem::replace(&mut self.before, (body.to_owned(), indent));
+        if body.is_empty() {
+            if self.ends_with_block {
+                self.words = None;
+            }
+            return;
+        }
+        // What stands further to the right is inside: see `Sections`.
+        if let Some(title) = title.strip_suffix(':').filter(|title| !title.contains([':', '"']) && indent == of_before)
+        {
+            (self.words, self.ends_with_block) = (Some(title.to_owned()), true);
+        }
+        let has_figure = |title: &str| title.contains([':', '|', ',']) || title.is_empty();
+        if is_rule && !has_figure(&title) {
+            (self.words, self.ends_with_block) = (Some(title), false);
+        } else if let Some(title) = marked(body) {
+            (self.words, self.ends_with_block) = (Some(title.to_owned()), false);
+        }
+    }
+
+    /// Returns it for a line that is none itself.
+    fn over(&self, text: &str) -> Option<&str> {
+        self.words.as_deref().filter(|_| marked(text.trim()).is_none())
+    }
+}
+
+/// Returns the title of a line that is marked as a heading.
+fn marked(body: &str) -> Option<&str> {
+    let framed = |sign: char| {
+        let title = body.trim_matches(sign);
+        (body.len() >= title.len() + 4 && body.ends_with(sign)).then_some(title)
+    };
+    let of_hashes =
+        || body.strip_prefix('#').map(|rest| rest.trim_start_matches('#')).filter(|rest| rest.starts_with(' '));
+    let in_brackets =
+        || body.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|title| !title.contains('['));
+    let title = of_hashes().or_else(|| framed('=')).or_else(|| framed('-')).or_else(in_brackets)?.trim();
+    (title.contains(char::is_alphabetic) && !title.contains('|')).then_some(title)
+}
+
+/// Returns the keys of the objects of a line that a place is in, the innermost first: `{"read": {"iops": 12`.
+pub(super) fn keys_around(line: &str, place: usize) -> Vec<&str> {
+    let mut open: Vec<&str> = Vec::new();
+    let (mut key, mut since) = ("", None);
+    for (at, sign) in line.char_indices().take_while(|(at, _)| *at < place) {
+        match (sign, since) {
+            ('"', None) => since = Some(at + 1),
+            ('"', Some(from)) => (key, since) = (&line[from..at], None),
+            ('{', None) => open.push(std::mem::take(&mut key)),
+            ('}', None) => {
+                open.pop();
+            }
+            (',', None) => key = "",
+            _ => {}
+        }
+    }
+    open.into_iter().rev().filter(|key| !key.is_empty()).collect()
 }
 
 /// Returns the key of a line that only opens something: `"read": {`, `randread:`, `{`.
@@ -120,8 +200,45 @@ mod tests {
         assert_eq!(over(yaml, 4), ["latency", "randread"]);
         assert_eq!(over(yaml, 6), ["randwrite"]);
         assert_eq!(over(yaml, 7), [""; 0]);
-        // A heading that is not further to the left says nothing here.
-        assert_eq!(over("Reads:\n12 MB/s\n", 2), [""; 0]);
+        // A flat heading ends with its block, what stands further to the right is not below one.
+        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 2), ["Reads"]);
+        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 4), [""; 0]);
+        assert_eq!(over("write:\n  iops: 12\niops: 25\n", 3), [""; 0]);
+    }
+
+    #[test]
+    fn a_marked_heading_is_over_the_lines_up_to_the_next() {
+        for text in [
+            "Random read\n-----------\nIOPS: 12\n\nRandom write\n============\nIOPS: 13\n",
+            "## Random read\n\nIOPS: 12\n\n## Random write\nIOPS: 13\n\n",
+            "== Random read ==\n\nIOPS: 12\n\n--- Random write ---\nIOPS: 13\n\n",
+            "[Random read]\n\nIOPS: 12\n\n[Random write]\nIOPS: 13\n\n",
+        ] {
+            let lines: Vec<&str> = text.lines().collect();
+            let of = |number: &str| {
+                let line = lines.iter().position(|line| *line == format!("IOPS: {number}")).expect("a line") as u64 + 1;
+                over(text, line)
+            };
+            assert_eq!(
+                (of("12"), of("13")),
+                (vec!["Random read".to_owned()], vec!["Random write".to_owned()]),
+                "{text}"
+            );
+        }
+        // The head of a table is none.
+        assert_eq!(over("| read | write |\n|---|---|\n| 12 | 13 |\n", 3), [""; 0]);
+        assert_eq!(over("a,b\n---\n1,2\n", 3), [""; 0]);
+    }
+
+    #[test]
+    fn an_object_in_a_line_has_its_keys() {
+        let line = r#"{"read": {"iops": 12, "lat": {"p99_us": 3}}, "write": {"iops": 13}, "total": 25}"#;
+        let of = |number: &str| keys_around(line, line.find(number).expect("a number"));
+        assert_eq!(of("12"), ["read"]);
+        assert_eq!(of("3}}"), ["lat", "read"]);
+        assert_eq!(of("13"), ["write"]);
+        assert_eq!(of("25"), [""; 0]);
+        assert_eq!(keys_around("a {b} \"c", 8), [""; 0]);
     }
 
     #[test]

@@ -599,3 +599,26 @@ fn columns_and_objects_name_what_a_number_is() {
         assert_eq!(faults(text), expected, "{text}");
     }
 }
+
+#[test]
+fn headings_and_objects_of_a_line_name_what_a_number_is() {
+    let ran = || [read("seq", 123_456_789.0), write("seq", 98_765_432.0)];
+    let faults = |text: &str| -> Vec<Option<Fault>> {
+        traced(text, &ran()).into_iter().filter(|figure| figure.origin.is_some()).map(|figure| figure.fault).collect()
+    };
+    let other = Some(Fault::OtherPass);
+    let of = |one: &str, two: &str| {
+        [
+            format!("Read test\n---------\nBandwidth: {one} MB/s\n\nWrite test\n----------\nBandwidth: {two} MB/s\n"),
+            format!("# Read\n{one} MB/s\n\n# Write\n{two} MB/s\n"),
+            format!("Read:\nbandwidth {one} MB/s\n\nWrite:\nbandwidth {two} MB/s\n"),
+            format!("{{\"read\": {{\"mb_s\": {one}}}, \"write\": {{\"mb_s\": {two}}}}}\n"),
+        ]
+    };
+    for text in of("123.46", "98.77") {
+        assert_eq!(faults(&text), [None, None], "{text}");
+    }
+    for text in of("98.77", "123.46") {
+        assert_eq!(faults(&text), [other, other], "{text}");
+    }
+}
