@@ -38,6 +38,7 @@ use crate::cases::run::{Case, Firing, Halt, Weight, of_each_phase};
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::evidence::rebuilt_figure::{buffers_bytes, tasks_of};
 use crate::run::Run;
+use crate::thresholds::Thresholds;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -78,20 +79,21 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 }
 
 /// The weight of a contradiction whose numbers differ by this share, what was observed, and the threshold; `None` where
-/// they differ by less than the threshold of a warning.
+/// they differ too little for a warning.
 fn contradicted(case: &Case<'_>, apart: Option<f64>) -> Option<(Weight, Option<Quantity>, Threshold)> {
     let Some(apart) = apart else { return Some((Weight::WarnOfRun, None, nothing_left_open())) };
-    let limits = case.thresholds();
-    let (weight, threshold) = match apart {
-        apart if apart > limits.ab111_difference_fail_ratio.value.value => {
-            (Weight::FailOfRun, &limits.ab111_difference_fail_ratio)
-        }
-        apart if apart > limits.ab111_difference_warn_ratio.value.value => {
-            (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio)
-        }
-        _ => return None,
-    };
-    Some((weight, Some(Quantity::ratio(apart)), threshold.clone()))
+    let (weight, threshold) = weighed(case, apart)?;
+    Some((weight, Some(Quantity::ratio(apart)), threshold))
+}
+
+/// Weighs two numbers for one figure that differ by this share; `None` where it is too little for a warning.
+fn weighed(case: &Case<'_>, apart: f64) -> Option<(Weight, Threshold)> {
+    let Thresholds { ab111_difference_warn_ratio: warn, ab111_difference_fail_ratio: fail, .. } = case.thresholds();
+    match apart {
+        apart if apart > fail.value.value => Some((Weight::FailOfRun, fail.clone())),
+        apart if apart > warn.value.value => Some((Weight::WarnOfRun, warn.clone())),
+        _ => None,
+    }
 }
 
 fn nothing_left_open() -> Threshold {
@@ -138,23 +140,18 @@ fn apart(one: f64, other: f64, open: f64) -> f64 {
 }
 
 fn restatement(case: &Case<'_>, claim: &Claim, restated: &Restated) -> Option<Finding> {
-    let limits = case.thresholds();
     // A truncated number can be up to a whole step, twice the resolution, from the true one.
     let open = 2.0 * (claim.resolution - restated.shared_resolution + restated.resolution);
     let share = apart(claim.value.value, restated.value.value, open);
-    if share <= limits.ab111_difference_warn_ratio.value.value {
-        return None;
-    }
-    let fails = share > limits.ab111_difference_fail_ratio.value.value && restated.known_defect.is_none();
-    let (weight, threshold) = match fails {
-        true => (Weight::FailOfRun, &limits.ab111_difference_fail_ratio),
-        false => (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio),
+    let (weight, threshold) = match (weighed(case, share)?, &restated.known_defect) {
+        (_, Some(_)) => (Weight::WarnOfRun, case.thresholds().ab111_difference_warn_ratio.clone()),
+        (weighed, None) => weighed,
     };
     let why = restated.known_defect.as_ref().map_or_else(String::new, |defect| format!(" ({defect})"));
     Some(case.fires(Firing {
         weight,
         observed: Some(Quantity::ratio(share)),
-        threshold: threshold.clone(),
+        threshold,
         message: format!(
             "The tool prints one figure twice: {} line {} shows {} {}, and {} line {} shows {} {}{why}.",
             claim.source.stream,
@@ -183,7 +180,6 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
     let block = phase.block_bytes.filter(|block| *block > 0)? as f64;
     let (operations, of_operations) = number(case.claims(), Metric::OperationRate)?;
     let (bytes, of_bytes) = number(case.claims(), Metric::Throughput)?;
-    let limits = case.thresholds();
     // For operations in flight when the ramp ends, fio counts the bytes but not the operations.
     let begun_before = match phase.after_ramp {
         false => 0.0,
@@ -193,17 +189,11 @@ fn rate_and_bytes(case: &Case<'_>, phase: &Phase) -> Option<Option<Finding>> {
         }
     };
     let share = apart(bytes, operations * block, of_bytes + of_operations * block + begun_before);
-    if share <= limits.ab111_difference_warn_ratio.value.value {
-        return Some(None);
-    }
-    let (weight, threshold) = match share > limits.ab111_difference_fail_ratio.value.value {
-        true => (Weight::FailOfRun, &limits.ab111_difference_fail_ratio),
-        false => (Weight::WarnOfRun, &limits.ab111_difference_warn_ratio),
-    };
+    let Some((weight, threshold)) = weighed(case, share) else { return Some(None) };
     Some(Some(case.fires(Firing {
         weight,
         observed: Some(Quantity::ratio(share)),
-        threshold: threshold.clone(),
+        threshold,
         message: format!(
             "{} of {} are {}. The tool prints {}.",
             Quantity::ops_per_sec(operations),

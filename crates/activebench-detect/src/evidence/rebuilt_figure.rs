@@ -399,8 +399,9 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     Ok((observed * share, figure))
 }
 
-/// The share of the bytes that the calls moved and the tool does not count: where it leaves out the last few calls (fio's
-/// `vsync` does), these may be the slowest. 0 where it counts all, and where so many are missing that it is no remainder.
+/// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
+/// these may be the slowest. 0 if it counts all. 0 also if more than 1 % is missing: that is no remainder, but a claim to be
+/// judged.
 fn left_out(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let few = run.thresholds.confirmed_count_ratio.value.value;
     let mut left_out = 0.0_f64;
@@ -729,10 +730,10 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
 }
 
 /// Returns `true` if a rate of stonewalled tasks is twice what they can have had: all that they moved, also behind their
-/// clocks, in the time of what they moved inside.
+/// clocks, in the time of what they moved inside. Where it is not known what they moved behind them, it is `false`.
 fn exceeds_any_clock(run: &Run<'_>, phase: &Phase, claimed_at_least: f64, rebuilt: &Rebuilt) -> Result<bool, Halt> {
     let moved = run.moved(phase)?;
-    let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
+    let Some(untimed) = fact_if_any(phase, FactName::UntimedBytes)? else { return Ok(false) };
     let is_rate = matches!(rebuilt.unit, Unit::BytesPerSec | Unit::OpsPerSec);
     Ok(is_rate && moved > 0.0 && claimed_at_least > 2.0 * rebuilt.high * (moved + untimed) / moved)
 }

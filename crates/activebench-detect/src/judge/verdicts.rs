@@ -35,9 +35,8 @@ use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use crate::cases::run::not_here;
 use crate::detector::{Basis, Decides, Detector};
-use crate::detectors::{perturbed_by_observer, queue_depth_not_reached};
+use crate::detectors::{perturbed_by_observer, queue_depth_not_reached, script_figure_differs};
 use crate::evidence::rebuilt_figure::rebuild;
-use crate::evidence::script_rates::{Beyond, beyond_the_tools};
 use crate::judge::bottleneck;
 use crate::judge::confirmation::confirmation;
 use crate::judge::correction::{measured_instead, of_misleading, of_refuted};
@@ -254,6 +253,13 @@ fn is_about_what_was_printed(finding: &Finding) -> bool {
     declared(finding).is_some_and(is_of_words)
 }
 
+/// Returns `true` if a finding warns of a script's number that comes from no figure.
+fn is_above_its_tools(finding: &Finding) -> bool {
+    script_figure_differs::DETECTOR.made(finding)
+        && finding.severity >= Some(Severity::Warn)
+        && finding.claims.is_empty()
+}
+
 /// The detector that made a finding.
 fn declared(finding: &Finding) -> Option<&'static Detector> {
     DETECTORS.iter().copied().find(|detector| detector.made(finding))
@@ -464,10 +470,8 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Inconclusive, because);
     }
     // The line that a reader quotes.
-    let beyond = beyond_the_tools(run, run.thresholds.ab111_difference_fail_ratio.value.value);
-    if let Some(Beyond { figure, highest }) = beyond.first() {
-        let (text, unit) = (&figure.printed.text, &figure.printed.unit);
-        let because = format!("the script prints {text} {unit}, more than all of its tools ({highest})");
+    if let Some(finding) = findings.iter().find(|finding| is_above_its_tools(finding)) {
+        let because = format!("the script prints a rate above all of its tools: {} {}", finding.code, finding.name);
         return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {

@@ -31,7 +31,7 @@ enum Noise {
     /// looks the same.
     OfRates,
     /// Each difference from a line through the slices' times per operation. In a folder that grows, each name takes longer
-    /// than the one before. That is no noise.
+    /// than the one before it, and this steady growth is not counted as noise.
     OfTimes,
 }
 
@@ -182,7 +182,8 @@ fn error_about_mean(values: &[f64; IN_A_FIFTH]) -> f64 {
     (squares_about_mean(values) / (IN_A_FIFTH - 1) as f64 / IN_A_FIFTH as f64).sqrt()
 }
 
-/// Returns the standard error of a mean of values that may rise or fall: what is on a line through them is no error.
+/// Returns the standard error of the mean of values that rise or fall steadily: only their distances from a straight line
+/// through them count.
 fn error_about_line(values: &[f64; IN_A_FIFTH]) -> f64 {
     let from_middle = |slice: usize| slice as f64 - (IN_A_FIFTH - 1) as f64 / 2.0;
     let mean = mean(values);

@@ -26,7 +26,7 @@ pub(super) struct Label {
     says_both: bool,
     /// The only statistic of latencies that it names.
     statistic: Option<Statistic>,
-    /// It speaks of latencies.
+    /// It has a word for latency, or names a statistic of latencies.
     names_latency: bool,
     /// Its words, in lower case; then those of what it is in, from the inside.
     words: Vec<BTreeSet<String>>,
