@@ -7,7 +7,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::activity::Exec;
-use activebench_model::claim::{Claim, SourceLine};
+use activebench_model::claim::{Claim, Printed, SourceLine};
 use activebench_model::command::CommandLine;
 use activebench_model::output::ToolOutput;
 
@@ -199,15 +199,19 @@ pub fn is_summarised(adapter: &dyn Adapter, command: &CommandLine, printed: &[&T
 /// Returns the mean of rates, also as a script computes it from what was printed.
 fn mean(rates: &[Claim]) -> Option<Claim> {
     let first = rates.first()?;
-    let is_alike = |claim: &Claim| claim.printed.unit == first.printed.unit && claim.metric == first.metric;
-    let printed: Option<Vec<f64>> =
-        rates.iter().map(|claim| claim.printed.text.parse().ok().filter(|_| is_alike(claim))).collect();
+    let is_alike = |claim: &Claim| claim.printed.unit == first.printed.unit;
     let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let values: Vec<f64> = rates.iter().map(|claim| claim.value.value).collect();
+    let printed: Option<Vec<f64>> =
+        rates.iter().map(|claim| claim.printed.text.parse().ok().filter(|_| is_alike(claim))).collect();
     let mut mean = first.clone();
-    mean.printed.text = format!("{:.4}", of(&printed?));
     mean.value.value = of(&values);
-    Some(mean)
+    mean.printed = match printed {
+        Some(printed) => Printed { text: format!("{:.4}", of(&printed)), ..mean.printed },
+        // One in MB/s, another in GB/s.
+        None => Printed { text: mean.value.value.to_string(), unit: "B/s".to_owned() },
+    };
+    rates.iter().all(|claim| claim.metric == first.metric).then_some(mean)
 }
 
 fn executions_of_tools<'a>(

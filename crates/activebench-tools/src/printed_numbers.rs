@@ -103,6 +103,9 @@ pub struct PrintedNumber {
     pub is_unsynced: bool,
     /// The head of its column in a table whose separators leave no doubt.
     pub column: Option<String>,
+    /// The cells of its row, each behind the head of its column: `threads 4, MB/s 61.2`. `None` where head and row have
+    /// other numbers of cells, and for all numbers of a row but the first.
+    pub row: Option<String>,
     /// Its line in the output.
     pub source: SourceLine,
     /// Bytes of its stream up to its end.
@@ -319,7 +322,7 @@ fn read_line(
     let text = source.text.as_str();
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
-    for numeral in numerals(text) {
+    for numeral in numerals_of(text, table.is_divided_by_commas(text)) {
         let own = unit_at(&text[numeral.end..]).filter(|own| {
             own.unit != Unit::Count || !begins_label(&text[label_start..numeral.start], &text[numeral.end..])
         });
@@ -371,6 +374,7 @@ fn read_line(
         if readings.is_empty() {
             continue;
         }
+        let is_first = numbers.last().is_none_or(|last| last.source != *source);
         numbers.push(PrintedNumber {
             unit,
             readings,
@@ -385,6 +389,7 @@ fn read_line(
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
             column: table.column_of(text, &numeral),
+            row: if is_first { table.described(text) } else { None },
             source: source.clone(),
             printed_bytes: numeral.end as u64,
         });
@@ -427,6 +432,11 @@ fn minutes_at(text: &str, start: usize) -> Option<(usize, f64, f64)> {
 /// Finds the numbers of a line: not those that are a part of a name, a version, a date, a time of day, an option or a
 /// fraction, and no negative ones.
 fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
+    numerals_of(text, false)
+}
+
+/// Finds the numbers of a line. `separated` says that commas stand between its cells, and in no number.
+fn numerals_of(text: &str, separated: bool) -> impl Iterator<Item = Numeral<'_>> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -436,7 +446,11 @@ fn numerals(text: &str) -> impl Iterator<Item = Numeral<'_>> {
                 continue;
             }
             let start = at;
-            let (end, value, step) = minutes_at(text, start).unwrap_or_else(|| number_at(text, start));
+            let cell = match text[start..].find(',').filter(|_| separated) {
+                Some(comma) => &text[..start + comma],
+                None => text,
+            };
+            let (end, value, step) = minutes_at(cell, start).unwrap_or_else(|| number_at(cell, start));
             at = end;
             if is_free(bytes, start) && !continues(bytes, end) && !is_in_brackets(bytes, start, end) {
                 return Some(Numeral { text: &text[start..end], start, end, value, step });
@@ -500,7 +514,8 @@ fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
     let mut decimals = 0_i32;
     let decimal_sign = match bytes.get(end) {
         Some(b'.') => true,
-        Some(b',') => !is_grouped,
+        // `4096,1234.57` are two numbers.
+        Some(b',') => !is_grouped && bytes.get(end + 1 + digits(end + 1)) != Some(&b'.'),
         _ => false,
     };
     if decimal_sign {

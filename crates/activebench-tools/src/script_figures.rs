@@ -11,6 +11,7 @@ mod alone;
 mod altered;
 mod candidates;
 mod label;
+mod load;
 mod reprinted;
 mod sections;
 
@@ -26,8 +27,9 @@ use activebench_model::units::{Quantity, Unit};
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
-use candidates::{Candidate, Candidates, Repeats};
+use candidates::{Candidate, Candidates, Repeats, own_digits};
 use label::Label;
+use load::Load;
 use sections::{Sections, keys_around};
 
 /// Largest difference that is put down to intermediate rounding of the script, as a share of the number.
@@ -79,17 +81,19 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let candidates = Candidates::of(measured);
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
-    let mut begin = 0;
+    let (mut begin, mut row) = (0, Load::default());
     for (place, number) in own.iter().enumerate() {
         // The label of a number stands behind the number before it.
         let is_same_line = place > 0 && own[place - 1].source == number.source;
         begin = if is_same_line { begin } else { 0 };
+        row = if is_same_line { row } else { load_of_row(number) };
         let (label, place) = Label::of(&number.source.text, begin, &number.printed);
         begin = place.end;
         let line = number.source.text.as_str();
-        let of_line = number.column.iter().map(String::as_str).chain(keys_around(line, place.start));
-        let label = label.within(of_line.chain(sections.over(&number.source).iter().map(String::as_str)));
-        figures.extend(trace(number, &label, &candidates));
+        let of_line = number.column.iter().cloned().chain(keys_around(line, place.start));
+        let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
+        let label = label.within(around.iter().map(String::as_str));
+        figures.extend(trace(number, &label.in_row(row), &candidates));
     }
     let alone = alone::numbers_alone(of_command);
     let has_unit = |one: &alone::Alone| {
@@ -116,6 +120,14 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
     reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
     figures
+}
+
+/// Returns the load that the row of a number, the first of its line, is about: what its cells say below the heads of their
+/// columns, or what stands before the number.
+fn load_of_row(number: &PrintedNumber) -> Load {
+    let line = number.source.text.as_str();
+    let before = line.find(&number.printed.text).map_or("", |at| &line[..at]);
+    Load::of_words(number.row.as_deref().unwrap_or(before)).or(Load::of_words(before))
 }
 
 /// Returns `true` for a figure of a program that scripts also use for other work, which is not among the measurements.
@@ -179,15 +191,17 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
     }
     let (contradicted, mut honest): (Vec<_>, Vec<_>) =
         explained.into_iter().partition(|explained| label.contradicts(explained.candidate, candidates));
-    // What is copied explains a number better than what is near it, unless the words name how it was computed.
+    // What is copied explains a number better than what is near it, unless the words name how it was computed; and the
+    // number's own digits better than those that the tool printed of a figure.
+    if contradicted.iter().chain(&honest).any(|explained| explained.is_by_own_digits) {
+        honest.retain(|explained| explained.is_by_own_digits || label.names_derivation_of(explained.candidate));
+    }
     if honest.iter().any(|explained| explained.is_copied) {
         honest.retain(|explained| explained.is_copied || label.names_derivation_of(explained.candidate));
     }
     // The nearest in meaning comes first: what the words name, then what they do not contradict.
     honest.sort_by_key(|explained| label.distance(explained.candidate));
-    let is_certain = |explained: &Explanation<'_>| {
-        explained.is_copied && chance(singles, explained.reading, explained.candidate) < MOST_CHANCE
-    };
+    let is_certain = |explained: &Explanation<'_>| explained.is_copied && explained.chance(singles) < MOST_CHANCE;
     if let Some(nearest) = honest.first() {
         // `kB` for 1024 is what most tools print, and sizes are named in either.
         let is_near = |reading: Reading| reading.value < LEAST_PREFIX_RATIO * first.value;
@@ -227,10 +241,13 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
                 && !label.contradicts(candidate, candidates)
         };
         let candidate = near.find(is_named)?;
-        (chance(singles, reading, candidate) < MOST_CHANCE).then_some((candidate, fault))
+        let chance = chance(singles, reading, candidate.tolerance(reading, COPY_RATIO));
+        (chance < MOST_CHANCE).then_some((candidate, fault))
     });
     match faulty {
         Some((candidate, fault)) => Some(figure(first, Some(candidate.origin()), Some(fault))),
+        // The tool printed this statistic, and it is another number.
+        None if label.names_statistic_of(candidates) => Some(figure(first, None, None)),
         // Not every size and time that a script prints is a figure.
         None if matches!(number.unit, Unit::Bytes | Unit::Count | Unit::Ns) => None,
         None => Some(figure(first, None, None)),
@@ -243,6 +260,8 @@ struct Explanation<'a> {
     candidate: &'a Candidate,
     /// They agree within the printed digits: it is no coincidence of figures that are alike.
     is_copied: bool,
+    /// They agree within the digits of the number alone.
+    is_by_own_digits: bool,
 }
 
 impl<'a> Explanation<'a> {
@@ -251,13 +270,23 @@ impl<'a> Explanation<'a> {
         let is_copied = candidate.agrees(reading, COPY_RATIO);
         let is_named = candidate.derivation == Derivation::Equal || label.names_derivation_of(candidate);
         let agrees = is_copied || is_named && candidate.agrees(reading, CONVERSION_RATIO);
-        agrees.then_some(Self { reading, candidate, is_copied })
+        let is_by_own_digits = candidate.agrees_by_own_digits(reading);
+        agrees.then_some(Self { reading, candidate, is_copied, is_by_own_digits })
+    }
+
+    /// The chance that one of as many figures agrees so well.
+    fn chance(&self, figures: usize) -> f64 {
+        let most = match self.is_by_own_digits {
+            true => own_digits(self.reading),
+            false => self.candidate.tolerance(self.reading, COPY_RATIO),
+        };
+        chance(figures, self.reading, most)
     }
 }
 
-/// The chance that one of as many figures agrees with a number as well as this one may.
-fn chance(figures: usize, reading: Reading, candidate: &Candidate) -> f64 {
-    let share = 2.0 * candidate.tolerance(reading, COPY_RATIO) / reading.value;
+/// The chance that one of as many figures is not further from a number than so much.
+fn chance(figures: usize, reading: Reading, most: f64) -> f64 {
+    let share = 2.0 * most / reading.value;
     figures as f64 * share / (DECADES * std::f64::consts::LN_10)
 }
 

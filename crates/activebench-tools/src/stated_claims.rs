@@ -141,6 +141,7 @@ impl StatedClaim {
                 is_mean_of_several: false,
                 is_unsynced: false,
                 column: None,
+                row: None,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
                 printed_bytes: begin + group.end() as u64,
             };

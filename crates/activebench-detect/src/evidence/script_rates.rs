@@ -4,6 +4,7 @@
 //! higher rate is not explained by that. It may be about something else, or invented; the output does not say which.
 
 use activebench_model::claim::Claim;
+use activebench_model::phase::Phase;
 use activebench_model::script_figure::ScriptFigure;
 use activebench_model::units::{Quantity, Unit};
 
@@ -59,15 +60,21 @@ fn names_another(figure: &ScriptFigure) -> bool {
     line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
 }
 
-/// The highest rate of the passes, those at the same time added up; `None` where no figure is in this unit.
+/// The highest rate of the passes, those at the same time added up; `None` where no figure is in this unit, and none in
+/// bytes of a known block size.
 fn highest_rate(run: &Run<'_>, unit: Unit) -> Option<Quantity> {
-    let rate = |claim: &Claim| (claim.value.unit == unit && !claim.metric.is_count()).then_some(claim.value.value);
+    let rate = |claim: &Claim, phase: &Phase| match (claim.value.unit, unit, phase.block_bytes) {
+        _ if claim.metric.is_count() => None,
+        (own, wanted, _) if own == wanted => Some(claim.value.value),
+        (Unit::BytesPerSec, Unit::OpsPerSec, Some(block)) if block > 0 => Some(claim.value.value / block as f64),
+        _ => None,
+    };
     // Passes of which no time is known may be at the same time as any other.
     let mut at_any_time = 0.0;
     let mut changes: Vec<(u64, f64)> = Vec::new();
     let mut found = false;
     for phase in run.phases {
-        let rates = run.claims_of(phase).filter_map(rate);
+        let rates = run.claims_of(phase).filter_map(|claim| rate(claim, phase));
         let Some(highest) = rates.reduce(f64::max) else { continue };
         found = true;
         match phase.window {

@@ -29,6 +29,7 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
         of_task: None,
         is_unsynced: false,
         column: None,
+        row: None,
         source: bare.source.clone(),
         printed_bytes: bare.printed_bytes,
     })

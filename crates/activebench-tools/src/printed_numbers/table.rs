@@ -128,6 +128,24 @@ impl Table {
         (!head.is_empty()).then(|| head.to_owned())
     }
 
+    /// Returns `true` if commas divide the head and the row into as many cells.
+    pub(super) fn is_divided_by_commas(&self, row: &str) -> bool {
+        let commas = |line: &str| line.matches(',').count();
+        self.lines.last().is_some_and(|head| commas(head) > 0 && commas(head) == commas(row))
+    }
+
+    /// Returns the cells of a row, each behind the head of its column, where both have as many.
+    pub(super) fn described(&self, row: &str) -> Option<String> {
+        let head = self.lines.last()?;
+        let (heads, cells) = SPLITS
+            .iter()
+            .map(|split| (split(head), split(row)))
+            .find(|(heads, cells)| heads.len() > 1 && heads.len() == cells.len())?;
+        let described =
+            heads.iter().zip(&cells).map(|((_, head), (_, cell))| format!("{} {}", head.trim(), cell.trim()));
+        Some(described.collect::<Vec<_>>().join(", "))
+    }
+
     /// Returns true if each number of a row stands below a cell of its own.
     fn is_aligned(&self, row: &str) -> bool {
         let mut before = None;
@@ -143,10 +161,16 @@ impl Table {
 /// Characters of a line in which places say nothing of columns.
 const NO_PLACES: [char; 4] = ['\t', ',', ';', '|'];
 
+/// Divides a line into its cells.
+type Split = fn(&str) -> Vec<(usize, &str)>;
+
+/// At separators, at several blanks, at each blank.
+const SPLITS: [Split; 3] =
+    [|line| cells(line, &[',', '|', ';', '\t']), |line| words::wide_cells(line), |line| cells(line, &[' ', '\t'])];
+
 /// Returns the cell at the place of a number if a head and its row have as many cells, with its place.
 fn by_count<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<(Range<usize>, &'a str)> {
-    let splits = |line| [cells(line, &[',', '|', ';', '\t']), words::wide_cells(line), cells(line, &[' ', '\t'])];
-    splits(head).into_iter().zip(splits(row)).find_map(|(heads, row)| {
+    SPLITS.iter().map(|split| (split(head), split(row))).find_map(|(heads, row)| {
         // Two numbers in a cell are two columns.
         let is_split = row.iter().all(|(_, cell)| numerals(cell).nth(1).is_none());
         if heads.len() < 2 || heads.len() != row.len() || !is_split {

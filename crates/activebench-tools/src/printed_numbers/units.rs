@@ -104,11 +104,18 @@ pub(super) struct Scale {
     pub(super) length: usize,
 }
 
-/// Reads the letter directly behind a number: `7.5k`, `1.2M`.
+/// Reads the letter behind a number: `7.5k`, `1.2M`; behind a blank only where the cell ends with it, `7.5 k`.
 pub(super) fn scale_at(rest: &str) -> Option<Scale> {
-    let letter = rest.chars().next()?;
+    let behind = rest.strip_prefix(' ').unwrap_or(rest);
+    let blank = rest.len() - behind.len();
+    let letter = behind.chars().next()?;
     let power = "kmgt".find(letter.to_ascii_lowercase()).and_then(|place| i32::try_from(place + 1).ok())?;
-    (!rest[1..].starts_with(|next: char| next.is_alphanumeric())).then_some(Scale { power, length: 1 })
+    let next = &behind[1..];
+    let ends = match blank {
+        0 => !next.starts_with(|next: char| next.is_alphanumeric()),
+        _ => next.is_empty() || next.starts_with([',', ';', '|', '\t', ')']) || next.starts_with("  "),
+    };
+    ends.then_some(Scale { power, length: blank + 1 })
 }
 
 /// Applies the letter behind a number to its unit. A count has powers of 1000, an amount of data those of 1024, too. A

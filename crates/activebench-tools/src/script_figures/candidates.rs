@@ -8,7 +8,8 @@ use activebench_model::phase::{Pattern, Phase};
 use activebench_model::script_figure::{Derivation, Origin};
 use activebench_model::units::{Quantity, Unit};
 
-use super::Measured;
+use super::load::Load;
+use super::{COPY_RATIO, Measured};
 use crate::printed_numbers::{Order, Reading, direction_of, number_of, order_of, words};
 
 /// Most figures that are taken together: a script adds up a few.
@@ -30,8 +31,8 @@ pub(super) struct Candidate {
     pub(super) direction: Option<Direction>,
     /// Order of the offsets of all of them; `None` where they differ or it is not known.
     pub(super) order: Option<Order>,
-    /// Block size of all of them; `None` where they differ or it is not known.
-    pub(super) block_bytes: Option<u64>,
+    /// What all of them have in common of their loads.
+    pub(super) load: Load,
     /// Number of the measurement of all of them; `None` where they differ.
     pub(super) measurement: Option<u32>,
     /// The statistic, for latencies.
@@ -74,6 +75,12 @@ impl Candidate {
 
     pub(super) fn tolerance(&self, reading: Reading, share: f64) -> f64 {
         2.0 * (reading.resolution + self.resolution) + share * reading.value
+    }
+
+    /// Returns `true` if a number is this one by its own digits: a script computed it from more digits than the tool
+    /// printed of the figure (bytes and seconds of `1.5 GB/s`).
+    pub(super) fn agrees_by_own_digits(&self, reading: Reading) -> bool {
+        (self.value - reading.value).abs() <= own_digits(reading)
     }
 
     pub(super) fn origin(&self) -> Origin {
@@ -148,6 +155,7 @@ impl<'a> Candidates<'a> {
         together.sort_unstable();
         together.dedup();
         let mut all: Vec<Candidate> = (0..claims.len()).map(|place| single(place, claims, &described)).collect();
+        all.extend((0..claims.len()).filter_map(|place| in_blocks(place, claims, &described)));
         all.extend(together.iter().flat_map(|places| of_several(places, claims, &described)));
         let repeats = repeats.into_values().filter(|places| places.len() > 1).collect();
         Self { all, claims, repeats, words: words_of(&described) }
@@ -197,6 +205,11 @@ pub(super) struct Best {
     pub(super) of: usize,
 }
 
+/// Returns how far a number may be from what its digits stand for.
+pub(super) fn own_digits(reading: Reading) -> f64 {
+    2.0 * reading.resolution + COPY_RATIO * reading.value
+}
+
 /// Returns half a step of a claim's printed digits: a script copies these, whatever the tool's clock resolves.
 fn half_step(claim: &Claim) -> f64 {
     match number_of(&claim.printed.text) {
@@ -233,8 +246,8 @@ impl Described<'_> {
         own.unwrap_or(id)
     }
 
-    fn block_bytes(&self) -> Option<u64> {
-        self.phase?.block_bytes
+    fn load(&self) -> Load {
+        self.phase.map_or_else(Load::default, Load::of_phase)
     }
 
     fn order(&self) -> Option<Order> {
@@ -281,10 +294,24 @@ fn single(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Candid
         unit: claim.value.unit,
         direction: described[place].phase.map(|phase| phase.direction),
         order: described[place].order(),
-        block_bytes: described[place].block_bytes(),
+        load: described[place].load(),
         measurement: described[place].measurement,
         statistic: Statistic::of(claim.metric),
     }
+}
+
+/// Returns a rate as operations of the pass's blocks, where the tool printed bytes alone: `dd` prints no IOPS.
+fn in_blocks(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Option<Candidate> {
+    let (claim, own) = (&claims[place], &described[place]);
+    let block_bytes = own.phase?.block_bytes.filter(|bytes| *bytes > 1)? as f64;
+    let of_pass = |other: &&Claim| other.phase == claim.phase;
+    let prints_operations = claims.iter().filter(of_pass).any(|other| other.value.unit == Unit::OpsPerSec);
+    if claim.value.unit != Unit::BytesPerSec || !claim.metric.is_rate(true) || prints_operations {
+        return None;
+    }
+    let single = single(place, claims, described);
+    let (value, resolution) = (single.value / block_bytes, single.resolution / block_bytes);
+    Some(Candidate { value, resolution, unit: Unit::OpsPerSec, ..single })
 }
 
 /// Returns what a script computes from several figures.
@@ -303,8 +330,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
     };
     let first = &described[places[0]];
     let order = first.order().filter(|order| places.iter().all(|place| described[*place].order() == Some(*order)));
-    let block_bytes =
-        first.block_bytes().filter(|bytes| places.iter().all(|place| described[*place].block_bytes() == Some(*bytes)));
+    let load = places.iter().fold(first.load(), |load, place| load.common(described[*place].load())).of_several();
     let measurement =
         first.measurement.filter(|_| places.iter().all(|place| described[*place].measurement == first.measurement));
     let candidate = |derivation: Derivation, value: f64, resolution: f64| Candidate {
@@ -316,7 +342,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
         unit: claims[places[0]].value.unit,
         direction: same(first.phase.map(|phase| phase.direction)),
         order,
-        block_bytes,
+        load,
         measurement,
         statistic: Statistic::of(claims[places[0]].metric),
     };

@@ -8,6 +8,7 @@ use activebench_model::direction::Direction;
 use activebench_model::script_figure::{Derivation, Fault};
 
 use super::candidates::{Candidate, Candidates, Statistic};
+use super::load::Load;
 use crate::printed_numbers::{Order, direction_of, order_of, words};
 
 /// What the words around a number say.
@@ -16,8 +17,8 @@ pub(super) struct Label {
     direction: Option<Direction>,
     order: Option<Order>,
     derivation: Option<Derivation>,
-    /// The only block size that it names, in bytes.
-    block_bytes: Option<u64>,
+    /// The load that it names.
+    load: Load,
     /// It speaks of a best, a peak or a limit.
     names_best: bool,
     /// It speaks of runs: `mean of 3 runs`.
@@ -79,7 +80,7 @@ impl Label {
         // A text that names both directions names none.
         let direction = direction_of(text).filter(|_| !names_both(&words));
         let names_runs = has(&["runs", "repeats", "repetitions", "iterations", "rounds", "trials", "of"]);
-        let block_bytes = only_block_size(text);
+        let load = Load::of_words(text);
         let order = order_of(text);
         let statistic = only_statistic(text);
         let names_latency = statistic.is_some() || has(LATENCIES);
@@ -88,7 +89,7 @@ impl Label {
             direction,
             order,
             derivation,
-            block_bytes,
+            load,
             names_best,
             names_runs,
             says_both,
@@ -106,11 +107,18 @@ impl Label {
             self.direction = self.direction.or_else(|| direction_of(text).filter(|_| !names_both(&words)));
             self.order = self.order.or_else(|| order_of(text));
             self.statistic = self.statistic.or_else(|| only_statistic(text));
+            self.load = self.load.or(Load::of_words(text));
             self.names_latency |=
                 self.statistic.is_some() || words.iter().any(|word| LATENCIES.contains(&word.as_str()));
             self.says_both |= words.iter().any(|word| SUMS.contains(&word.as_str())) || names_both(&words);
             self.words.push(words);
         }
+        self
+    }
+
+    /// Completes the load by what the row of the number says of it.
+    pub(super) fn in_row(mut self, row: Load) -> Self {
+        self.load = self.load.or(row);
         self
     }
 
@@ -143,7 +151,7 @@ impl Label {
             matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest | Derivation::Median);
         !self.admits(candidate)
             || self.names_another(candidate, candidates)
-            || self.names_other_blocks(candidate, candidates)
+            || self.names_other_load(candidate, candidates)
             || self.names_other_statistic(candidate, candidates)
             || is_one_of_them && !self.names_derivation_of(candidate)
     }
@@ -166,16 +174,21 @@ impl Label {
         named != own && candidates.all().iter().any(|other| other.statistic == Some(named))
     }
 
+    /// Returns `true` if the words name a latency and a statistic of which there is a figure.
+    pub(super) fn names_statistic_of(&self, candidates: &Candidates<'_>) -> bool {
+        let is_figure = |candidate: &Candidate| candidate.statistic == self.statistic && self.admits(candidate);
+        self.names_latency && self.statistic.is_some() && candidates.all().iter().any(is_figure)
+    }
+
     /// Returns `true` for what is no time, and for a latency of which the words may speak: not each time is one.
     pub(super) fn speaks_of(&self, candidate: &Candidate) -> bool {
         let is_named = self.statistic.is_none() || candidate.statistic == self.statistic;
         !candidate.is_time() || self.names_latency && is_named
     }
 
-    /// Returns `true` if the words name the blocks of another pass.
-    fn names_other_blocks(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
-        let (Some(named), Some(own)) = (self.block_bytes, candidate.block_bytes) else { return false };
-        named != own && candidates.all().iter().any(|other| other.block_bytes == Some(named))
+    /// Returns `true` if the words name the load of another pass.
+    fn names_other_load(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        candidates.all().iter().any(|other| self.load.names_other(candidate.load, other.load))
     }
 
     fn admits_direction(&self, candidate: &Candidate) -> bool {
@@ -237,21 +250,6 @@ impl Label {
         let mut named = named.into_iter();
         named.next().filter(|_| named.next().is_none())
     }
-}
-
-/// Returns the block size that a text names, if it names one: `4k`, `128KiB`, `1M`.
-fn only_block_size(text: &str) -> Option<u64> {
-    let size = |word: &str| {
-        let (number, unit) = word.split_at(word.find(|c: char| !c.is_ascii_digit())?);
-        let shift = match unit.to_ascii_lowercase().as_str() {
-            "k" | "kb" | "kib" => 10,
-            "m" | "mb" | "mib" => 20,
-            _ => return None,
-        };
-        number.parse::<u64>().ok()?.checked_shl(shift)
-    };
-    let mut sizes = text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(size);
-    sizes.next().filter(|_| sizes.next().is_none())
 }
 
 /// Returns the statistic of latencies that a text names, if it names one: `p99`, `99.9th`, `avg`.

@@ -15,8 +15,39 @@ use activebench_model::output::ToolOutput;
 use crate::printed_numbers::each_line;
 
 /// Members that name the object that they are in.
-const NAMES: &[&str] =
-    &["name", "test", "job", "jobname", "workload", "mode", "rw", "op", "operation", "type", "pattern", "phase"];
+const NAMES: &[&str] = &[
+    "name",
+    "test",
+    "job",
+    "jobname",
+    "workload",
+    "mode",
+    "rw",
+    "op",
+    "operation",
+    "type",
+    "pattern",
+    "phase",
+    "direction",
+    "access",
+];
+
+/// Members that state the load of the object that they are in.
+const LOADS: &[&str] = &[
+    "bs",
+    "block_size",
+    "blocksize",
+    "record_size",
+    "iodepth",
+    "io_depth",
+    "depth",
+    "queue_depth",
+    "qd",
+    "threads",
+    "jobs",
+    "numjobs",
+    "workers",
+];
 
 /// Deepest nesting that is followed.
 const MOST_LEVELS: usize = 16;
@@ -68,7 +99,7 @@ impl Sections {
                 open.push(Level { indent, words: key.to_owned() });
             } else if let Some(name) = name_stated(body) {
                 // Of the members that follow: they stand as far to the right.
-                open.push(Level { indent: indent.saturating_sub(1), words: name.to_owned() });
+                open.push(Level { indent: indent.saturating_sub(1), words: name });
             }
         });
         Self(over)
@@ -138,23 +169,31 @@ fn marked(body: &str) -> Option<&str> {
     (title.contains(char::is_alphabetic) && !title.contains('|')).then_some(title)
 }
 
-/// Returns the keys of the objects of a line that a place is in, the innermost first: `{"read": {"iops": 12`.
-pub(super) fn keys_around(line: &str, place: usize) -> Vec<&str> {
-    let mut open: Vec<&str> = Vec::new();
-    let (mut key, mut since) = ("", None);
+/// Returns the keys of the objects of a line that a place is in, and the names that their members before it state, the
+/// innermost first: `{"read": {"bs": "4k", "iops": 12`.
+pub(super) fn keys_around(line: &str, place: usize) -> Vec<String> {
+    let mut open: Vec<Vec<String>> = Vec::new();
+    let (mut key, mut since, mut member) = ("", None, 0);
     for (at, sign) in line.char_indices().take_while(|(at, _)| *at < place) {
         match (sign, since) {
             ('"', None) => since = Some(at + 1),
             ('"', Some(from)) => (key, since) = (&line[from..at], None),
-            ('{', None) => open.push(std::mem::take(&mut key)),
+            ('{', None) => {
+                open.push(vec![std::mem::take(&mut key).to_owned()]);
+                member = at + 1;
+            }
             ('}', None) => {
                 open.pop();
             }
-            (',', None) => key = "",
+            (',', None) => {
+                let stated = name_stated(&line[member..at]);
+                open.last_mut().into_iter().for_each(|names| names.extend(stated.clone()));
+                (key, member) = ("", at + 1);
+            }
             _ => {}
         }
     }
-    open.into_iter().rev().filter(|key| !key.is_empty()).collect()
+    open.into_iter().rev().flat_map(|names| names.into_iter().rev()).filter(|name| !name.is_empty()).collect()
 }
 
 /// Returns the key of a line that only opens something: `"read": {`, `randread:`, `{`.
@@ -169,86 +208,17 @@ fn opened(body: &str) -> Option<&str> {
     }
 }
 
-/// Returns the name that a member states: `"test": "randread",`.
-fn name_stated(body: &str) -> Option<&str> {
+/// Returns the name that a member states: `"test": "randread",`; with its key, the load.
+fn name_stated(body: &str) -> Option<String> {
     let (key, value) = body.split_once(':')?;
     let key = key.trim_matches(['"', ' ', '\'']);
     let value = value.trim_matches([' ', ',', '"', '\'']);
-    let is_name = NAMES.iter().any(|name| name.eq_ignore_ascii_case(key));
-    (is_name && !value.is_empty() && !value.contains(['{', '['])).then_some(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn over(text: &str, line: u64) -> Vec<String> {
-        let output = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-        let source = SourceLine { stream: "stdout".to_owned(), line, text: String::new() };
-        Sections::of(&output).over(&source).to_vec()
+    if value.is_empty() || value.contains(['{', '[']) {
+        return None;
     }
-
-    #[test]
-    fn a_line_stands_below_the_keys_that_are_further_to_the_left() {
-        let json = "{\n \"disk\": {\n  \"read\": {\n   \"iops\": 12\n  },\n  \"write\": {\n   \"iops\": 13\n  }\n },\n \"iops\": 25\n}\n";
-        assert_eq!(over(json, 4), ["read", "disk"]);
-        assert_eq!(over(json, 7), ["write", "disk"]);
-        assert_eq!(over(json, 10), [""; 0]);
-        let yaml = "randread:\n  iops: 12\n  latency:\n    p99_us: 3\nrandwrite:\n  iops: 13\ntotal: 25\n";
-        assert_eq!(over(yaml, 2), ["randread"]);
-        assert_eq!(over(yaml, 4), ["latency", "randread"]);
-        assert_eq!(over(yaml, 6), ["randwrite"]);
-        assert_eq!(over(yaml, 7), [""; 0]);
-        // A flat heading ends with its block, what stands further to the right is not below one.
-        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 2), ["Reads"]);
-        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 4), [""; 0]);
-        assert_eq!(over("write:\n  iops: 12\niops: 25\n", 3), [""; 0]);
+    let has = |keys: &[&str]| keys.iter().any(|one| one.eq_ignore_ascii_case(key));
+    if has(LOADS) {
+        return Some(format!("{key} {value}"));
     }
-
-    #[test]
-    fn a_marked_heading_is_over_the_lines_up_to_the_next() {
-        for text in [
-            "Random read\n-----------\nIOPS: 12\n\nRandom write\n============\nIOPS: 13\n",
-            "## Random read\n\nIOPS: 12\n\n## Random write\nIOPS: 13\n\n",
-            "== Random read ==\n\nIOPS: 12\n\n--- Random write ---\nIOPS: 13\n\n",
-            "[Random read]\n\nIOPS: 12\n\n[Random write]\nIOPS: 13\n\n",
-        ] {
-            let lines: Vec<&str> = text.lines().collect();
-            let of = |number: &str| {
-                let line = lines.iter().position(|line| *line == format!("IOPS: {number}")).expect("a line") as u64 + 1;
-                over(text, line)
-            };
-            assert_eq!(
-                (of("12"), of("13")),
-                (vec!["Random read".to_owned()], vec!["Random write".to_owned()]),
-                "{text}"
-            );
-        }
-        // The head of a table is none.
-        assert_eq!(over("| read | write |\n|---|---|\n| 12 | 13 |\n", 3), [""; 0]);
-        assert_eq!(over("a,b\n---\n1,2\n", 3), [""; 0]);
-    }
-
-    #[test]
-    fn an_object_in_a_line_has_its_keys() {
-        let line = r#"{"read": {"iops": 12, "lat": {"p99_us": 3}}, "write": {"iops": 13}, "total": 25}"#;
-        let of = |number: &str| keys_around(line, line.find(number).expect("a number"));
-        assert_eq!(of("12"), ["read"]);
-        assert_eq!(of("3}}"), ["lat", "read"]);
-        assert_eq!(of("13"), ["write"]);
-        assert_eq!(of("25"), [""; 0]);
-        assert_eq!(keys_around("a {b} \"c", 8), [""; 0]);
-    }
-
-    #[test]
-    fn an_object_has_the_name_that_a_member_states() {
-        let json = "[\n {\n  \"test\": \"randread\",\n  \"iops\": 12\n },\n {\n  \"test\": \"randwrite\",\n  \"iops\": 13\n }\n]\n";
-        assert_eq!(over(json, 4), ["randread"]);
-        assert_eq!(over(json, 8), ["randwrite"]);
-        let yaml = "- name: seq\n  iops: 12\n- name: rand\n  iops: 13\n";
-        assert_eq!(over(yaml, 2), ["seq"]);
-        assert_eq!(over(yaml, 4), ["rand"]);
-        assert_eq!(over("{\n  \"filename\": \"/mnt/write\",\n  \"iops\": 12\n}\n", 3), [""; 0]);
-    }
+    has(NAMES).then(|| value.to_owned())
 }

@@ -16,14 +16,19 @@ struct One {
     pattern: Pattern,
     rate: f64,
     command: &'static str,
+    block_bytes: Option<u64>,
+    /// The rate as the tool prints it, with its unit; `None` for all digits.
+    printed: Option<(&'static str, &'static str)>,
 }
 
 fn write(pass: &'static str, rate: f64) -> One {
-    One { pass, direction: Direction::Write, pattern: Pattern::Sequential, rate, command: "tool write" }
+    let (direction, pattern) = (Direction::Write, Pattern::Sequential);
+    One { pass, direction, pattern, rate, command: "tool write", block_bytes: None, printed: None }
 }
 
 fn read(pass: &'static str, rate: f64) -> One {
-    One { pass, direction: Direction::Read, pattern: Pattern::Sequential, rate, command: "tool read" }
+    let (direction, pattern) = (Direction::Read, Pattern::Sequential);
+    One { pass, direction, pattern, rate, command: "tool read", block_bytes: None, printed: None }
 }
 
 /// Traces the numbers of a text printed by a script that ran these.
@@ -33,16 +38,21 @@ fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
         let argv = one.command.split(' ').map(str::to_owned).collect();
         let command = CommandLine { argv, ..CommandLine::default() };
         measurements.push(Measurement { number, command, ..Measurement::default() });
-        let line = format!("bandwidth of run {number} was {} bytes/s", one.rate.round());
+        let (text, unit) = one.printed.map_or_else(
+            || (one.rate.round().to_string(), "bytes/s".to_owned()),
+            |(text, unit)| (text.to_owned(), unit.to_owned()),
+        );
+        let line = format!("bandwidth of run {number} was {text} {unit}");
         outputs.push(ToolOutput { stdout: format!("{line}\n").into_bytes(), ..ToolOutput::default() });
         let mut phase = Phase::planned(format!("{number}-{}", one.pass), one.pass.to_owned(), one.direction);
         phase.pattern = one.pattern;
+        phase.block_bytes = one.block_bytes;
         claims.push(Claim {
             id: format!("{number}-c1"),
             phase: phase.id.clone(),
             metric: Metric::Throughput,
             value: Quantity::bytes_per_sec(one.rate.round()),
-            printed: Printed { text: one.rate.round().to_string(), unit: "bytes/s".to_owned() },
+            printed: Printed { text, unit },
             // A clock of milliseconds cannot tell figures of short runs apart; their digits can.
             resolution: one.rate * 0.03,
             subject: Subject::Device,
@@ -620,5 +630,74 @@ fn headings_and_objects_of_a_line_name_what_a_number_is() {
     }
     for text in of("98.77", "123.46") {
         assert_eq!(faults(&text), [other, other], "{text}");
+    }
+}
+
+#[test]
+fn a_number_of_more_digits_than_the_tool_printed_is_known_by_its_own() {
+    let coarse = |one: One, text| One { printed: Some((text, "GB/s")), ..one };
+    let ran = || [coarse(write("w", 1_541_800_123.0), "1.5"), coarse(read("r", 1_527_812_345.0), "1.5")];
+    let other = Some(Fault::OtherPass);
+    for (text, expected) in [
+        ("write: 1541.8 MB/s\nread: 1527.8 MB/s\n", [None, None]),
+        ("write: 1527.8 MB/s\nread: 1541.8 MB/s\n", [other, other]),
+        // As the tool printed both.
+        ("write: 1.5 GB/s\nread: 1.5 GB/s\n", [None, None]),
+        ("write: 1500 MB/s\nread: 1500 MB/s\n", [None, None]),
+    ] {
+        let faults: Vec<_> = traced(text, &ran()).into_iter().map(|figure| figure.fault).collect();
+        assert_eq!(faults, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_row_names_the_blocks_of_all_of_its_numbers() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let ran = || [of(write("w", 61_234_567.0), 4096), of(write("w", 1_234_567_890.0), 1 << 20)];
+    let faults =
+        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran()).iter().map(|figure| figure.fault).collect() };
+    let (small, large) = ("61.23 MB/s 14950 IOPS", "1234.57 MB/s 1177 IOPS");
+    let cells = |row: &str| row.replace(" MB/s ", ",").replace(" IOPS", "");
+    let shapes = |one: &str, two: &str| {
+        [
+            format!("4k {one}\n1M {two}\n"),
+            format!("blocks of 4 KiB: {one}\nblocks of 1 MiB: {two}\n"),
+            format!("bs,MB/s,IOPS\n4k,{}\n1M,{}\n", cells(one), cells(two)),
+            format!("bs,MB/s,IOPS\n4096,{}\n1048576,{}\n", cells(one), cells(two)),
+            format!("bs: 4k\n  rate: {}\n\nbs: 1M\n  rate: {}\n", &one[..one.len() - 11], &two[..two.len() - 10]),
+        ]
+    };
+    for text in shapes(small, large) {
+        assert!(faults(&text).iter().all(Option::is_none) && !faults(&text).is_empty(), "{text} {:?}", faults(&text));
+        let known = traced(&text, &ran()).iter().all(|figure| figure.origin.is_some());
+        assert!(known, "{text}");
+    }
+    for text in &shapes(large, small)[..4] {
+        assert_eq!(faults(text), vec![Some(Fault::OtherPass); 4], "{text} {:?}", traced(text, &ran()));
+    }
+    // The operations of no pass: the script divided by another block size.
+    let figures = traced("1M 1234.57 MB/s 301408 IOPS\n", &ran());
+    assert_eq!(figures[1].origin, None);
+    // A size that is no block of a pass names none.
+    assert_eq!(faults("wrote 64k of 61.23 MB/s\n"), [None]);
+}
+
+#[test]
+fn members_of_an_object_name_its_numbers() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let ran = || [of(read("a", 61_234_567.0), 4096), of(write("b", 98_765_432.0), 1 << 20)];
+    let object = |rw: &str, bs: &str, rate: &str| {
+        format!("{{\"rw\": \"{rw}\", \"bs\": \"{bs}\", \"n\": 3, \"mb_s\": {rate}}}\n")
+    };
+    for (text, expected) in [
+        (object("read", "4k", "61.23"), None),
+        (object("write", "1m", "61.23"), Some(Fault::OtherPass)),
+        (object("x", "1m", "61.23"), Some(Fault::OtherPass)),
+        (object("x", "64k", "61.23"), None),
+        // No pass is that.
+        (object("write", "4k", "61.23"), None),
+    ] {
+        let faults: Vec<_> = traced(&text, &ran()).into_iter().map(|figure| figure.fault).collect();
+        assert_eq!(faults, [expected], "{text}");
     }
 }
