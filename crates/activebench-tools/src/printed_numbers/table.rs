@@ -164,9 +164,15 @@ const NO_PLACES: [char; 4] = ['\t', ',', ';', '|'];
 /// Divides a line into its cells.
 type Split = fn(&str) -> Vec<(usize, &str)>;
 
-/// At separators, at several blanks, at each blank.
-const SPLITS: [Split; 3] =
-    [|line| cells(line, &[',', '|', ';', '\t']), |line| words::wide_cells(line), |line| cells(line, &[' ', '\t'])];
+/// At separators of all kinds or of one, at several blanks, at each blank.
+const SPLITS: [Split; 5] = [
+    |line| cells(line, &[',', '|', ';', '\t']),
+    // `| 4k | 18,802 |`
+    |line| cells(line, &['|']),
+    |line| cells(line, &[';', '\t']),
+    |line| words::wide_cells(line),
+    |line| cells(line, &[' ', '\t']),
+];
 
 /// Returns the cell at the place of a number if a head and its row have as many cells, with its place.
 fn by_count<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<(Range<usize>, &'a str)> {

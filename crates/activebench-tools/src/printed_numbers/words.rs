@@ -34,6 +34,7 @@ pub(super) struct Words {
     /// `created`, `deleted`: what happens to the files.
     happens: Option<Counted>,
     names_setting: bool,
+    names_limit: bool,
     names_figure: bool,
 }
 
@@ -76,7 +77,8 @@ impl Words {
             is_unsynced: all.iter().any(|text| is_unsynced(text)),
             operation: operation_of(line).or_else(|| operation_of(&heading.text)),
             happens: own.iter().rev().chain([&&line[..start]]).find_map(|text| happens(text)),
-            names_setting: has(&own, SETTINGS),
+            names_setting: has(&own, SETTINGS) || has(&own, LIMITS),
+            names_limit: has(&own, LIMITS),
             names_figure: has(&own, FIGURES),
         }
     }
@@ -93,7 +95,8 @@ impl Words {
     pub(super) fn is_setting(&self, unit: Unit) -> bool {
         match unit {
             Unit::Bytes | Unit::Ns | Unit::Count => self.names_setting && !self.names_figure,
-            _ => self.names_setting && !self.names_figure && self.direction.is_none(),
+            // `4 threads: 58394 IOPS` says of which load the rate is.
+            _ => self.names_limit && !self.names_figure && self.direction.is_none(),
         }
     }
 }
@@ -127,11 +130,27 @@ const STATISTICS: &[&str] = &[
 const EXTREMES: &[&str] =
     &["min", "max", "minimum", "maximum", "stddev", "stdev", "mdev", "variance", "percentile", "samples", "peak"];
 
+/// Words of what is set, and is no rate.
 const SETTINGS: &[&str] = &[
     "timestamp",
     "size",
     "sizes",
     "blocksize",
+    "timeout",
+    "interval",
+    "stripe",
+    "alignment",
+    "offset",
+    "threads",
+    "seed",
+    "version",
+    "max_size",
+    "pagesize",
+    "sector",
+];
+
+/// Words of what is set, allowed or there, rates too.
+const LIMITS: &[&str] = &[
     "limit",
     "limits",
     "buffer",
@@ -140,24 +159,13 @@ const SETTINGS: &[&str] = &[
     "ram",
     "free",
     "available",
-    "timeout",
-    "interval",
     "target",
     "every",
     "each",
-    "stripe",
-    "alignment",
-    "offset",
     "warmup",
     "cached",
     "configured",
-    "threads",
-    "seed",
-    "version",
-    "max_size",
     "cpucache",
-    "pagesize",
-    "sector",
 ];
 
 const FIGURES: &[&str] = &["copied", "transferred", "moved", "wrote", "written", "throughput", "bandwidth", "elapsed"];

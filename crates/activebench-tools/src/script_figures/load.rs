@@ -24,7 +24,7 @@ fn regex(pattern: &str) -> Regex {
 /// `4k`, `rnd4k`, `128 KiB`, `block size: 4096`.
 static BLOCKS: LazyLock<Regex> = LazyLock::new(|| {
     let with_unit = r"\b[a-z]*?(?P<number>\d+) ?(?P<unit>[km](?:i?b)?)\b";
-    let named = r"\b(?:bs|block|blocks|block ?size|record ?size|reclen|xfer(?: ?size)?)\W{0,4}(?P<bytes>\d{3,})\b";
+    let named = r"\b(?:bs|(?:block|record|xfer) ?size|reclen)\W{0,4}(?P<bytes>\d{3,})\b";
     regex(&format!(r"(?i){with_unit}|{named}"))
 });
 
@@ -147,6 +147,8 @@ mod tests {
             ("block size 4096, queue depth: 2", load(small, Some(2), None)),
             ("\"bs\": \"4k\", \"iodepth\": 8,", load(small, Some(8), None)),
             ("bs 4k, threads 16", load(small, None, Some(16))),
+            ("Sequential read, 1m blocks: ", load(large, None, None)),
+            ("1m blocks: 1080.9 MiB/s, ", load(large, None, None)),
             ("4k: 1234.57 MB/s, 12 MB/s, 1,234 kB", load(small, None, None)),
             // Numbers of one of several, names, and two sizes.
             ("job 1, thread 2, t3, disk4", Load::default()),
