@@ -10,9 +10,9 @@
 //! in them is traced: it is one of the claims of the run, or their sum, mean, median, smallest or largest, within the
 //! printed digits. It fires where nothing honest explains the number, and one of these does:
 //!
-//! - The figure of another pass than the words name (`write:` before a read rate, `64k` before the rate of other
-//!   blocks): it fails. The words are those of the line, then of the column, of the objects of YAML or JSON that the
-//!   number is in, and of the heading above it.
+//! - The figure of another pass than the words name (`write:` before a read rate, `64k`, `QD32` or `8 threads` before
+//!   the rate of another load): it fails. The words are those of the line, then of the column, of the objects of YAML
+//!   or JSON that the number is in, of the heading above it, and for the load of the cells of its row.
 //! - Another statistic of the latencies than the words name (the median behind `p99`), where the tool printed that one,
 //!   too: it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the

@@ -113,7 +113,7 @@ pub(super) fn scale_at(rest: &str) -> Option<Scale> {
     let next = &behind[1..];
     let ends = match blank {
         0 => !next.starts_with(|next: char| next.is_alphanumeric()),
-        _ => next.is_empty() || next.starts_with([',', ';', '|', '\t', ')']) || next.starts_with("  "),
+        _ => next.trim().is_empty() || next.starts_with([',', ';', '|', '\t', ')']) || next.starts_with("  "),
     };
     ends.then_some(Scale { power, length: blank + 1 })
 }

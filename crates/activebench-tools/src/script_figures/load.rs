@@ -103,9 +103,11 @@ impl Load {
         let differs = |named: Option<u64>, own: Option<u64>, other: Option<u64>| {
             named.is_some() && own.is_some() && named != own && named == other
         };
+        // One request at a time is seldom asked for: a pass of which no depth is known may be that.
+        let may_have_depth = other.depth.is_none() || self.depth == other.depth;
         differs(self.block_bytes, own.block_bytes, other.block_bytes)
             || differs(self.tasks, own.tasks, other.tasks)
-            || self.depth.is_some() && own.depth.is_some() && !is_depth(own) && self.depth == other.depth
+            || self.depth.is_some() && own.depth.is_some() && !is_depth(own) && may_have_depth
     }
 }
 
@@ -165,6 +167,7 @@ mod tests {
         let named = |text: &str| Load::of_words(text).names_other(one, other);
         assert!(named("1M") && named("QD8") && named("4 threads") && !named("4k") && !named("2M"));
         assert!(!named("QD1") && !named("QD16") && !Load::default().names_other(one, other));
+        assert!(Load::of_words("QD1").names_other(other, load(Some(4096), None, Some(1))));
         // Four tasks with eight requests each.
         assert!(!Load::of_words("QD32").names_other(other, load(None, Some(32), Some(1))));
     }
