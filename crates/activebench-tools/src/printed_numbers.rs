@@ -19,7 +19,7 @@ use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
 use regex::bytes::Regex;
 
-use table::Table;
+use table::{Table, is_head_of_sizes};
 pub use units::Counted;
 use units::Found;
 use units::is_rate;
@@ -175,6 +175,9 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
         }
         if is_command(text) {
             return;
+        }
+        if is_head_of_sizes(text) {
+            return table.read(text, line);
         }
         let before = numbers.len();
         let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };

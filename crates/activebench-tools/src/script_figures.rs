@@ -24,7 +24,7 @@ use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
+use crate::printed_numbers::{PrintedNumber, Reading, direction_of, order_of, printed_numbers, without_escapes};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats, own_digits};
@@ -81,7 +81,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let candidates = Candidates::of(measured);
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
-    let (mut begin, mut row) = (0, Load::default());
+    let (mut begin, mut row, mut row_label) = (0, Load::default(), String::new());
     for (place, number) in own.iter().enumerate() {
         // The label of a number stands behind the number before it.
         let is_same_line = place > 0 && own[place - 1].source == number.source;
@@ -94,10 +94,16 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         let (label, place) = Label::of(&number.source.text, begin, &number.printed);
         begin = place.end;
         let line = number.source.text.as_str();
-        let of_line = number.column.iter().cloned().chain(keys_around(line, place.start));
+        if !is_same_line {
+            row_label = line[..place.start].to_owned();
+        }
+        // The columns are known, and say neither direction nor order: the label of the row does.
+        let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();
+        let of_row = is_cell.then(|| row_label.clone());
+        let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
         let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
         let label = label.within(around.iter().map(String::as_str));
-        figures.extend(trace(number, &label.in_row(row), &candidates));
+        figures.extend(trace(number, &label.of_counted(number.counted.direction()).in_row(row), &candidates));
     }
     let alone = alone::numbers_alone(of_command);
     let has_unit = |one: &alone::Alone| {
@@ -124,6 +130,10 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
     reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
     figures
+}
+
+fn names_no_way(text: &str) -> bool {
+    direction_of(text).is_none() && order_of(text).is_none()
 }
 
 /// Returns the load that a row of numbers is about: what its cells say below the heads of their columns, or what stands

@@ -22,6 +22,8 @@ pub(super) struct Table {
     last_line: u64,
     /// Unit of its cells that a sentence before it states: `Output is in kBytes/sec`.
     stated: Option<Found>,
+    /// Unit of the cells below a head whose first cell is only that: `MiB/s  4k  64k`.
+    corner: Option<Found>,
 }
 
 /// What stands above a number.
@@ -49,8 +51,10 @@ impl Table {
             return;
         }
         if line > self.last_line + 1 {
-            self.lines.clear();
+            self.end();
         }
+        let (cell, _) = divided(text);
+        self.corner = units::unit_at(cell).filter(|found| found.length == cell.len() && units::is_rate(found));
         self.lines.push(text.to_owned());
         let excess = self.lines.len().saturating_sub(MOST_LINES);
         self.lines.drain(..excess);
@@ -60,11 +64,13 @@ impl Table {
     /// Begins anew: a blank line.
     pub(super) fn end(&mut self) {
         self.lines.clear();
+        self.corner = None;
     }
 
-    /// Returns the unit that a sentence states for the cells below this head, if the head names what it is about.
+    /// Returns the unit that a sentence states for the cells below this head, if the head names what it is about, or that
+    /// of the first cell of the heads.
     pub(super) fn unit(&self, head: &Head) -> Option<Found> {
-        self.stated.clone().filter(|_| words::direction_of_head(&head.text).is_some())
+        self.stated.clone().filter(|_| words::direction_of_head(&head.text).is_some()).or_else(|| self.corner.clone())
     }
 
     /// Returns the unit of a column `Count`: the things of which another column states the rate, such as `Files/sec`.
@@ -117,15 +123,27 @@ impl Table {
         })
     }
 
-    /// Returns the head of a number's column where separators divide the head and the row into as many cells: places and
-    /// blanks would leave a doubt.
+    /// Returns the head of a number's column where separators, or wide gaps, divide the head and the row into as many
+    /// cells: places and single blanks would leave a doubt.
     pub(super) fn column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
         let last = self.lines.last()?;
-        let separator = NO_PLACES.into_iter().find(|separator| last.contains(*separator))?;
+        let Some(separator) = NO_PLACES.into_iter().find(|separator| last.contains(*separator)) else {
+            return self.wide_column_of(row, numeral);
+        };
         let number = |line: &str| line.matches(separator).count();
         let place = number(&row[..numeral.start]);
         let head = last.split(separator).nth(place).filter(|_| number(last) == number(row))?.trim();
         (!head.is_empty()).then(|| head.to_owned())
+    }
+
+    fn wide_column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
+        let (heads, cells) = (words::wide_cells(self.lines.last()?), words::wide_cells(row));
+        let is_one = |(_, cell): &(usize, &str)| numerals(cell).nth(1).is_none();
+        if heads.len() < 2 || heads.len() != cells.len() || !cells.iter().all(is_one) {
+            return None;
+        }
+        let place = cells.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+        Some(heads[place].1.trim().to_owned())
     }
 
     /// Returns `true` if commas divide the head and the row into as many cells.
@@ -156,6 +174,27 @@ impl Table {
             is_own
         })
     }
+}
+
+/// Returns `true` for the head of a table with a column for each of several sizes: `MiB/s  4k  64k  1m`.
+pub(super) fn is_head_of_sizes(text: &str) -> bool {
+    let is_size = |cell: &str| {
+        let letters = cell.trim_start_matches(|c: char| c.is_ascii_digit());
+        letters.len() < cell.len()
+            && ["k", "kb", "kib", "m", "mb", "mib"].iter().any(|unit| unit.eq_ignore_ascii_case(letters))
+    };
+    let (first, others) = divided(text);
+    !first.contains(|c: char| c.is_ascii_digit()) && others.len() > 1 && others.into_iter().all(is_size)
+}
+
+/// Divides a line at separators or wide gaps: its first cell, and the others.
+fn divided(text: &str) -> (&str, Vec<&str>) {
+    let found = match text.contains(NO_PLACES) {
+        true => cells(text, &NO_PLACES),
+        false => words::wide_cells(text),
+    };
+    let mut found = found.into_iter().map(|(_, cell)| cell.trim());
+    (found.next().unwrap_or(""), found.collect())
 }
 
 /// Characters of a line in which places say nothing of columns.

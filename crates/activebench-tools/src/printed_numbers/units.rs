@@ -28,7 +28,7 @@ pub enum Counted {
 
 impl Counted {
     /// Returns the direction that the counted thing has.
-    pub(super) fn direction(self) -> Option<Direction> {
+    pub(crate) fn direction(self) -> Option<Direction> {
         match self {
             Counted::Reads => Some(Direction::Read),
             Counted::Writes => Some(Direction::Write),

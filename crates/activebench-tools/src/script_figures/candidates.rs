@@ -1,6 +1,6 @@
 //! What a script's number may come from: the figures of the run, and what a script computes from them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::direction::Direction;
@@ -35,6 +35,8 @@ pub(super) struct Candidate {
     pub(super) load: Load,
     /// Number of the measurement of all of them; `None` where they differ.
     pub(super) measurement: Option<u32>,
+    /// Number of the pass of all of them among those of the run; `None` where they differ.
+    pass: Option<usize>,
     /// The statistic, for latencies.
     pub(super) statistic: Option<Statistic>,
 }
@@ -114,11 +116,14 @@ pub(super) struct Candidates<'a> {
     repeats: Vec<Vec<usize>>,
     /// Words of the phases, by the only measurement whose phases have them.
     pub(super) words: HashMap<String, u32>,
+    /// The passes that have a word in their names, and one that is no direction and no order: `rewrite`, names of jobs.
+    passes: HashMap<String, HashSet<usize>>,
 }
 
 impl<'a> Candidates<'a> {
     pub(super) fn of(measured: Measured<'a>) -> Self {
         let Measured { measurements, claims, phases, .. } = measured;
+        let numbers: HashMap<&str, usize> = phases.iter().map(|phase| phase.id.as_str()).zip(0..).collect();
         let phases: HashMap<&str, &Phase> = phases.iter().map(|phase| (phase.id.as_str(), phase)).collect();
         let number_of = |claim: &Claim| match measurements {
             [only] => Some(only.number),
@@ -126,7 +131,11 @@ impl<'a> Candidates<'a> {
         };
         let described: Vec<Described<'_>> = claims
             .iter()
-            .map(|claim| Described { phase: phases.get(claim.phase.as_str()).copied(), measurement: number_of(claim) })
+            .map(|claim| {
+                let phase = phases.get(claim.phase.as_str()).copied();
+                let number = phase.and_then(|phase| numbers.get(phase.id.as_str())).copied();
+                Described { phase, number, measurement: number_of(claim) }
+            })
             .collect();
         let mut groups: HashMap<Group, Vec<usize>> = HashMap::new();
         let mut repeats: HashMap<Repeat, Vec<usize>> = HashMap::new();
@@ -158,7 +167,14 @@ impl<'a> Candidates<'a> {
         all.extend((0..claims.len()).filter_map(|place| in_blocks(place, claims, &described)));
         all.extend(together.iter().flat_map(|places| of_several(places, claims, &described)));
         let repeats = repeats.into_values().filter(|places| places.len() > 1).collect();
-        Self { all, claims, repeats, words: words_of(&described) }
+        Self { all, claims, repeats, words: words_of(&described), passes: passes_of(&described) }
+    }
+
+    /// Returns `true` if one of the words is of a pass's name, and none of them is of the name of this pass.
+    pub(super) fn names_other_pass(&self, words: &BTreeSet<String>, candidate: &Candidate) -> Option<bool> {
+        let mut known = words.iter().filter_map(|word| self.passes.get(word)).peekable();
+        known.peek()?;
+        Some(candidate.pass.is_some_and(|pass| !known.any(|passes| passes.contains(&pass))))
     }
 
     pub(super) fn all(&self) -> &[Candidate] {
@@ -235,6 +251,8 @@ fn without_numbers_of_names(word: &str) -> String {
 /// A claim's phase and measurement.
 struct Described<'a> {
     phase: Option<&'a Phase>,
+    /// Its place among the phases.
+    number: Option<usize>,
     measurement: Option<u32>,
 }
 
@@ -296,6 +314,7 @@ fn single(place: usize, claims: &[Claim], described: &[Described<'_>]) -> Candid
         order: described[place].order(),
         load: described[place].load(),
         measurement: described[place].measurement,
+        pass: described[place].number,
         statistic: Statistic::of(claim.metric),
     }
 }
@@ -344,6 +363,7 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
         order,
         load,
         measurement,
+        pass: first.number.filter(|_| places.iter().all(|place| described[*place].number == first.number)),
         statistic: Statistic::of(claims[places[0]].metric),
     };
     let mut computed = vec![candidate(Derivation::Mean, sum / count, steps / count)];
@@ -373,4 +393,22 @@ fn words_of(described: &[Described<'_>]) -> HashMap<String, u32> {
         }
     }
     owners.into_iter().filter_map(|(word, owner)| Some((word, owner?))).collect()
+}
+
+/// Returns the words of the passes' names that tell passes apart. A direction alone does not: `write` may stand before the
+/// rate of a rewrite.
+fn passes_of(described: &[Described<'_>]) -> HashMap<String, HashSet<usize>> {
+    let mut passes: HashMap<String, HashSet<usize>> = HashMap::new();
+    for own in described {
+        let Some(number) = own.number else { continue };
+        for word in words(own.pass()).filter(|word| word.len() > 1 && !is_plain(word)) {
+            passes.entry(word).or_default().insert(number);
+        }
+    }
+    passes
+}
+
+fn is_plain(word: &str) -> bool {
+    let is_direction = direction_of(word).is_some() && (word.starts_with("read") || word.starts_with("writ"));
+    is_direction || order_of(word).is_some() && direction_of(word).is_none()
 }

@@ -116,6 +116,17 @@ impl Label {
         self
     }
 
+    /// Returns `true` if there are no words.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.iter().all(BTreeSet::is_empty)
+    }
+
+    /// Takes the direction of what the unit counts: `571 reads/s`.
+    pub(super) fn of_counted(mut self, direction: Option<Direction>) -> Self {
+        self.direction = direction.or(self.direction);
+        self
+    }
+
     /// Completes the load by what the row of the number says of it.
     pub(super) fn in_row(mut self, row: Load) -> Self {
         self.load = self.load.or(row);
@@ -151,6 +162,7 @@ impl Label {
             matches!(candidate.derivation, Derivation::Smallest | Derivation::Largest | Derivation::Median);
         !self.admits(candidate)
             || self.names_another(candidate, candidates)
+            || self.names_other_pass(candidate, candidates)
             || self.names_other_load(candidate, candidates)
             || self.names_other_statistic(candidate, candidates)
             || is_one_of_them && !self.names_derivation_of(candidate)
@@ -184,6 +196,11 @@ impl Label {
     pub(super) fn speaks_of(&self, candidate: &Candidate) -> bool {
         let is_named = self.statistic.is_none() || candidate.statistic == self.statistic;
         !candidate.is_time() || self.names_latency && is_named
+    }
+
+    /// Returns `true` if the words name another pass, of the same measurement or not: those of the innermost that name any.
+    fn names_other_pass(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        self.words.iter().find_map(|words| candidates.names_other_pass(words, candidate)).unwrap_or(false)
     }
 
     /// Returns `true` if the words name the load of another pass.

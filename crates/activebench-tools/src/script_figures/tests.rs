@@ -701,3 +701,43 @@ fn members_of_an_object_name_its_numbers() {
         assert_eq!(faults, [expected], "{text}");
     }
 }
+
+#[test]
+fn a_table_has_its_unit_in_a_corner_and_its_passes_in_rows() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let ran = || {
+        let random = One { pattern: Pattern::RandomPermutation, ..read("random-read", 91_234_567.0) };
+        [of(read("read", 123_456_789.0), 4096), of(random, 4096), of(read("read", 345_678_901.0), 65536)]
+    };
+    let faults =
+        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran()).iter().map(|figure| figure.fault).collect() };
+    let other = Some(Fault::OtherPass);
+    for (text, expected) in [
+        ("MB/s           4k    64k\nread         123.46  345.68\n", vec![None, None]),
+        ("MB/s           4k    64k\nread         345.68  123.46\n", vec![other, other]),
+        ("MB/s,4k,64k\nread,123.46,345.68\n", vec![None, None]),
+        ("MB/s,4k,64k\nread,345.68,123.46\n", vec![other, other]),
+        ("| test | MB/s | IOPS |\n|---|---|---|\n| random read | 91.23 | 22274 |\n", vec![None, None]),
+        ("| test | IOPS | MB/s |\n|---|---|---|\n| random read | 22274 | 123.46 |\n", vec![None, other]),
+        ("test         IOPS   MB/s\nrandom read  22274  123.46\n", vec![None, other]),
+    ] {
+        assert_eq!(faults(text), expected, "{text} {:?}", traced(text, &ran()));
+    }
+}
+
+#[test]
+fn names_of_passes_and_counted_things_tell_figures_of_one_measurement_apart() {
+    let ran = || [write("write", 98_765_432.0), write("rewrite", 123_456_789.0), read("data-db", 55_555_555.0)];
+    let faults =
+        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran()).iter().map(|figure| figure.fault).collect() };
+    let other = Some(Fault::OtherPass);
+    for (text, expected) in [
+        ("write 98.77 MB/s, rewrite 123.46 MB/s\n", [None, None]),
+        // A rewrite is a write, too.
+        ("write 123.46 MB/s, rewrite 98.77 MB/s\n", [None, other]),
+        ("db: 55.556 MB/s\ndata: 55.556 MB/s\n", [None, None]),
+        ("db: 98.765 MB/s\ndisk: 98.765 MB/s\n", [other, None]),
+    ] {
+        assert_eq!(faults(text), expected, "{text} {:?}", traced(text, &ran()));
+    }
+}
