@@ -118,6 +118,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             source: one.source.clone(),
             origin: Some(origin),
             fault: None,
+            phases: Vec::new(),
         });
     }
     let shown = of_tools.shown(of_command);
@@ -195,6 +196,7 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         source: number.source.clone(),
         origin,
         fault,
+        phases: Vec::new(),
     };
     let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
     let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
@@ -268,8 +270,24 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         None if label.names_statistic_of(candidates) => Some(figure(first, None, None)),
         // Not every size and time that a script prints is a figure.
         None if matches!(number.unit, Unit::Bytes | Unit::Count | Unit::Ns) => None,
-        None => Some(figure(first, None, None)),
+        None => Some(ScriptFigure { phases: meant(label, &of_unit, candidates), ..figure(first, None, None) }),
     }
+}
+
+/// Returns the phases whose rates the words do not exclude; none where they exclude nothing.
+fn meant(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> Vec<String> {
+    let rates =
+        of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal && candidate.is_rate(candidates));
+    let (excluded, meant): (Vec<&Candidate>, Vec<&Candidate>) =
+        rates.copied().partition(|candidate| label.contradicts(candidate, candidates));
+    if excluded.is_empty() {
+        return Vec::new();
+    }
+    let mut phases: Vec<String> =
+        meant.iter().flat_map(|candidate| candidate.phases(candidates)).map(str::to_owned).collect();
+    phases.sort_unstable();
+    phases.dedup();
+    phases
 }
 
 /// A candidate that a number may be, in one of its readings.

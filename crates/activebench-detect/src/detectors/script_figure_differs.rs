@@ -28,8 +28,8 @@
 //!   is not the last one: it warns.
 //! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
 //!
-//! - A rate that comes from no figure, and is 5 % or more above all rates of the tools, those at the same time added up:
-//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
+//! - A rate that comes from no figure, and is 5 % or more above all rates of the passes that its words may mean, those
+//!   at the same time added up: it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
 //!   peak, a limit, an expectation or another run are left out.
 //!
 //! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
@@ -112,8 +112,12 @@ fn beyond(case: &Case<'_>, Beyond { figure, highest }: &Beyond<'_>) -> Finding {
         observed: Some(*highest),
         threshold: Threshold { value: figure.value, source: "the script's own words".to_owned() },
         message: format!(
-            "The script prints {} {} ({} line {}). Its tools together had {highest} at most.",
-            figure.printed.text, figure.printed.unit, figure.source.stream, figure.source.line
+            "The script prints {} {} ({} line {}). {} had {highest} at most.",
+            figure.printed.text,
+            figure.printed.unit,
+            figure.source.stream,
+            figure.source.line,
+            if figure.phases.is_empty() { "Its tools together" } else { "The passes that its words may mean" }
         ),
         meaning: "The number comes from none of their figures. A clock around them would give a lower rate.".to_owned(),
         advice: "print the figures of the tools, or say what the number is about".to_owned(),

@@ -3,6 +3,8 @@
 //! A script that takes the time around its tools finds a rate below theirs: its clock covers theirs, and their starts. A
 //! higher rate is not explained by that. It may be about something else, or invented; the output does not say which.
 
+use std::collections::{HashMap, HashSet};
+
 use activebench_model::claim::Claim;
 use activebench_model::phase::Phase;
 use activebench_model::script_figure::ScriptFigure;
@@ -39,17 +41,17 @@ pub(crate) struct Beyond<'a> {
     pub(crate) highest: Quantity,
 }
 
-/// Finds the rates that exceed all of the run by this share or more.
+/// Finds the rates that exceed those of all passes that their words may mean by this share or more.
 pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>> {
     let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !names_another(figure));
-    let mut highest: [Option<Option<Quantity>>; 2] = [None, None];
+    // Many figures mean the same passes.
+    let mut highest: HashMap<(Unit, &[String]), Option<Quantity>> = HashMap::new();
     let found = untraced.filter_map(|figure| {
-        let place = match figure.value.unit {
-            Unit::BytesPerSec => 0,
-            Unit::OpsPerSec => 1,
-            _ => return None,
-        };
-        let highest = (*highest[place].get_or_insert_with(|| highest_rate(run, figure.value.unit)))?;
+        let (unit, phases) = (figure.value.unit, figure.phases.as_slice());
+        if !matches!(unit, Unit::BytesPerSec | Unit::OpsPerSec) {
+            return None;
+        }
+        let highest = (*highest.entry((unit, phases)).or_insert_with(|| highest_rate(run, unit, phases)))?;
         (figure.value.value > highest.value * (1.0 + share)).then_some(Beyond { figure, highest })
     });
     found.collect()
@@ -60,9 +62,11 @@ fn names_another(figure: &ScriptFigure) -> bool {
     line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
 }
 
-/// The highest rate of the passes, those at the same time added up; `None` where no figure is in this unit, and none in
+/// The highest rate of these passes (of all where none are given), those at the same time added up; `None` where no figure is in this unit, and none in
 /// bytes of a known block size.
-fn highest_rate(run: &Run<'_>, unit: Unit) -> Option<Quantity> {
+fn highest_rate(run: &Run<'_>, unit: Unit, meant: &[String]) -> Option<Quantity> {
+    let meant: HashSet<&str> = meant.iter().map(String::as_str).collect();
+    let is_meant = |phase: &&Phase| meant.is_empty() || meant.contains(phase.id.as_str());
     let rate = |claim: &Claim, phase: &Phase| match (claim.value.unit, unit, phase.block_bytes) {
         _ if claim.metric.is_count() => None,
         (own, wanted, _) if own == wanted => Some(claim.value.value),
@@ -73,7 +77,7 @@ fn highest_rate(run: &Run<'_>, unit: Unit) -> Option<Quantity> {
     let mut at_any_time = 0.0;
     let mut changes: Vec<(u64, f64)> = Vec::new();
     let mut found = false;
-    for phase in run.phases {
+    for phase in run.phases.iter().filter(is_meant) {
         let rates = run.claims_of(phase).filter_map(|claim| rate(claim, phase));
         let Some(highest) = rates.reduce(f64::max) else { continue };
         found = true;

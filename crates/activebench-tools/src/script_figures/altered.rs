@@ -204,6 +204,7 @@ pub(super) fn alter(line: &SourceLine, other: Other<'_>, claim: Option<&Claim>, 
             source: line.clone(),
             origin: Some(origin(claim.value)),
             fault: Some(Fault::Altered),
+            phases: Vec::new(),
         }),
         (None, None) => figures.extend(other.figure(line)),
     }
@@ -229,6 +230,7 @@ impl Other<'_> {
                 value: Quantity { value: value.value / ratio, ..value },
             }),
             fault: Some(Fault::Altered),
+            phases: Vec::new(),
         })
     }
 }
