@@ -29,7 +29,8 @@
 //! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
 //!
 //! - A rate that comes from no figure, and is 5 % or more above all rates of the passes that its words may mean, those
-//!   at the same time added up: it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
+//!   at the same time added up; a latency of a statistic that the tools printed, and less than half of their lowest one:
+//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
 //!   peak, a limit, an expectation or another run are left out.
 //!
 //! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
@@ -49,6 +50,7 @@
 
 use activebench_model::finding::{Finding, Threshold};
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
+use activebench_model::units::Unit;
 
 use crate::cases::run::{Case, Firing, Halt, Weight};
 use crate::detector::{Basis, Decides, Detector, Judge};
@@ -105,21 +107,30 @@ fn judge(case: &Case<'_>) -> Result<Vec<Finding>, Halt> {
     Ok(findings)
 }
 
-/// A rate above all that the tools printed.
-fn beyond(case: &Case<'_>, Beyond { figure, highest }: &Beyond<'_>) -> Finding {
+/// A rate or latency that is better than all that the tools printed.
+fn beyond(case: &Case<'_>, Beyond { figure, best }: &Beyond<'_>) -> Finding {
+    let (had, meaning) = match (figure.value.unit, figure.phases.is_empty()) {
+        (Unit::Ns, _) => (
+            format!("No latency of its tools is below {best}"),
+            "The number comes from none of their figures. A clock around them would give a longer time.",
+        ),
+        (_, is_any) => (
+            match is_any {
+                true => format!("Its tools together had {best} at most"),
+                false => format!("The passes that its words may mean had {best} at most"),
+            },
+            "The number comes from none of their figures. A clock around them would give a lower rate.",
+        ),
+    };
     case.fires(Firing {
         weight: Weight::WarnOfRun,
-        observed: Some(*highest),
+        observed: Some(*best),
         threshold: Threshold { value: figure.value, source: "the script's own words".to_owned() },
         message: format!(
-            "The script prints {} {} ({} line {}). {} had {highest} at most.",
-            figure.printed.text,
-            figure.printed.unit,
-            figure.source.stream,
-            figure.source.line,
-            if figure.phases.is_empty() { "Its tools together" } else { "The passes that its words may mean" }
+            "The script prints {} {} ({} line {}). {had}.",
+            figure.printed.text, figure.printed.unit, figure.source.stream, figure.source.line
         ),
-        meaning: "The number comes from none of their figures. A clock around them would give a lower rate.".to_owned(),
+        meaning: meaning.to_owned(),
         advice: "print the figures of the tools, or say what the number is about".to_owned(),
     })
 }

@@ -1,7 +1,9 @@
-//! Rates that a script prints itself, that come from no figure of its tools, and that are higher than all of them.
+//! Rates and latencies that a script prints itself, that come from no figure of its tools, and that are better than all of
+//! them.
 //!
 //! A script that takes the time around its tools finds a rate below theirs: its clock covers theirs, and their starts. A
-//! higher rate is not explained by that. It may be about something else, or invented; the output does not say which.
+//! higher rate is not explained by that, and no latency that is less than half of theirs, for fio has three kinds of one
+//! request. It may be about something else, or invented; the output does not say which.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,26 +35,40 @@ const OTHERS: &[&str] = &[
     "previous",
     "baseline",
     "last",
+    // Parts of a latency.
+    "slat",
+    "submission",
 ];
 
-/// A rate of the script, and the highest rate of its tools in the same unit.
+/// From this share of the tools' lowest latency on it may be another kind of latency of the same requests.
+const OTHER_KIND_RATIO: f64 = 0.5;
+
+/// A rate or latency of the script, and the best of its tools in the same unit.
 pub(crate) struct Beyond<'a> {
     pub(crate) figure: &'a ScriptFigure,
-    pub(crate) highest: Quantity,
+    pub(crate) best: Quantity,
 }
 
-/// Finds the rates that exceed those of all passes that their words may mean by this share or more.
+/// Finds the rates that exceed those of all passes that their words may mean by this share or more, and the latencies that
+/// are below all of the run.
 pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>> {
     let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !names_another(figure));
     // Many figures mean the same passes.
-    let mut highest: HashMap<(Unit, &[String]), Option<Quantity>> = HashMap::new();
+    let mut best: HashMap<(Unit, &[String]), Option<Quantity>> = HashMap::new();
     let found = untraced.filter_map(|figure| {
         let (unit, phases) = (figure.value.unit, figure.phases.as_slice());
-        if !matches!(unit, Unit::BytesPerSec | Unit::OpsPerSec) {
-            return None;
-        }
-        let highest = (*highest.entry((unit, phases)).or_insert_with(|| highest_rate(run, unit, phases)))?;
-        (figure.value.value > highest.value * (1.0 + share)).then_some(Beyond { figure, highest })
+        let is_latency = match unit {
+            Unit::Ns => true,
+            Unit::BytesPerSec | Unit::OpsPerSec => false,
+            _ => return None,
+        };
+        let of_tools = || if is_latency { lowest_latency(run) } else { highest_rate(run, unit, phases) };
+        let best = (*best.entry((unit, phases)).or_insert_with(of_tools))?;
+        let is_beyond = match is_latency {
+            true => figure.value.value < best.value * OTHER_KIND_RATIO,
+            false => figure.value.value > best.value * (1.0 + share),
+        };
+        is_beyond.then_some(Beyond { figure, best })
     });
     found.collect()
 }
@@ -62,8 +78,15 @@ fn names_another(figure: &ScriptFigure) -> bool {
     line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
 }
 
-/// The highest rate of these passes (of all where none are given), those at the same time added up; `None` where no figure is in this unit, and none in
-/// bytes of a known block size.
+/// The lowest latency that the tools printed; `None` where they printed none.
+fn lowest_latency(run: &Run<'_>) -> Option<Quantity> {
+    let latencies = run.parsed.claims.iter().filter(|claim| claim.metric.is_latency() && claim.value.unit == Unit::Ns);
+    let lowest = latencies.map(|claim| claim.value.value).reduce(f64::min)?;
+    Some(Quantity { value: lowest, unit: Unit::Ns })
+}
+
+/// The highest rate of these passes (of all where none are given), those at the same time added up; `None` where no figure
+/// is in this unit, and none in bytes of a known block size.
 fn highest_rate(run: &Run<'_>, unit: Unit, meant: &[String]) -> Option<Quantity> {
     let meant: HashSet<&str> = meant.iter().map(String::as_str).collect();
     let is_meant = |phase: &&Phase| meant.is_empty() || meant.contains(phase.id.as_str());

@@ -471,7 +471,8 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     }
     // The line that a reader quotes.
     if let Some(finding) = findings.iter().find(|finding| is_above_its_tools(finding)) {
-        let because = format!("the script prints a rate above all of its tools: {} {}", finding.code, finding.name);
+        let because =
+            format!("the script prints a better number than all of its tools: {} {}", finding.code, finding.name);
         return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {
