@@ -168,7 +168,8 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
         if of_stream != stream {
             (of_stream, heading, table) = (stream.to_owned(), Heading::default(), Table::default());
         }
-        if text.trim().is_empty() {
+        // Separators without anything between them end a table, too.
+        if text.chars().all(|c| c.is_whitespace() || c == '|') {
             heading.end_block();
             table.end();
             return;
@@ -199,6 +200,7 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
             if !has_number {
                 table.read(text, line);
             }
+            table.interrupt(text, line);
         }
     });
     let excess = numbers.len().saturating_sub(MOST_NUMBERS);
@@ -350,6 +352,7 @@ fn read_line(
             continue;
         }
         let head = if own.is_some() { None } else { table.head_of(text, &numeral) };
+        let head = head.filter(|_| begins_cell(text, numeral.start));
         let of_head = head.as_ref().and_then(|head| units::unit_of_head(&head.text, &head.own, scale));
         // `write` alone is a count of writes, unless all the table has another unit.
         let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
@@ -397,6 +400,12 @@ fn read_line(
             printed_bytes: numeral.end as u64,
         });
     }
+}
+
+/// Returns `true` for a number that no words stand before in its cell: with words, the cell may be that of another head.
+fn begins_cell(text: &str, start: usize) -> bool {
+    let before = &text[..start];
+    !before.rsplit_once(['|', '\t', ';']).is_some_and(|(_, own)| own.contains(char::is_alphabetic))
 }
 
 /// A number in a line, without its unit.

@@ -41,6 +41,9 @@ const COPY_RATIO: f64 = 0.0001;
 /// Largest chance with which a stated fault is a coincidence.
 const MOST_CHANCE: f64 = 0.01;
 
+/// The same where the digits of a number decide against an honest origin.
+const MOST_CHANCE_OF_DIGITS: f64 = MOST_CHANCE / 10.0;
+
 /// Least ratio of two prefixes for which one of them is wrong: 1.049 for MiB and MB, 1.024 for KiB and kB.
 const LEAST_PREFIX_RATIO: f64 = 1.04;
 
@@ -213,7 +216,9 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         explained.into_iter().partition(|explained| label.contradicts(explained.candidate, candidates));
     // What is copied explains a number better than what is near it, unless the words name how it was computed; and the
     // number's own digits better than those that the tool printed of a figure.
-    if contradicted.iter().chain(&honest).any(|explained| explained.is_by_own_digits) {
+    let is_known =
+        |explained: &Explanation<'_>| explained.is_by_own_digits && explained.chance(singles) < MOST_CHANCE_OF_DIGITS;
+    if honest.iter().any(|explained| explained.is_by_own_digits) || contradicted.iter().any(is_known) {
         honest.retain(|explained| explained.is_by_own_digits || label.names_derivation_of(explained.candidate));
     }
     if honest.iter().any(|explained| explained.is_copied) {

@@ -12,7 +12,8 @@
 //! | --- | --- |
 //! | each call ends before the next begins (a synchronous engine) | in flight: one per task. A share of the claimed depth below 0.5 warns, below 0.25 fails |
 //! | libaio through the page cache, and 25 % or more of the tasks' time in `io_submit` | the requests were processed during submission: as above, one per task |
-//! | the device busy for half of the window or more, with at most 1.5 operations in flight while it was busy, and 8 or more claimed | something above the device serialises the operations: fails |
+//! | the device busy for half of the window or more, with at most 1.5 operations in flight while it was busy, 8 or more claimed, and less than half of them between submission and completion | the operations were made one by one: fails |
+//! | the same, with half of the claimed depth or more between submission and completion | a note: the depth was there, and the device, or what is above it, worked off one at a time (a disk with a short queue, large blocks, a lock of the file system) |
 //! | fewer operations in flight at the device than half of the depth | a note: a fast device, slow submission, or a pause that the command asks for (`thinktime`, `rate`) empties the queue; the rate is still right |
 //!
 //! When it fails, the claims for storage are misleading.
@@ -20,7 +21,8 @@
 //! The last two rows are judged only when 90 % of the bytes passed the device and the operations fill the claimed
 //! depth four times. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over those
 //! of an operation, because requests merge and split. If some requests were not seen, but the rest shows that they
-//! did not go one by one, only the note could be missed. It is then not applicable.
+//! did not go one by one, only the note could be missed. It is then not applicable. Operations between submission and
+//! completion are their number times their mean latency over the window (Little's law).
 //!
 //! # When it is wrong
 //! The depth at the device is a mean over the window, pauses included. Only the third row uses the mean over the time
@@ -31,7 +33,8 @@
 //! depth 1.
 //!
 //! # References
-//! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct (measured).
+//! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct (measured). A disk of
+//! virtio with 256 descriptors: 1.1 of 16 direct operations of 1 MiB, 3 to 6 of 128 KiB (measured).
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
@@ -59,6 +62,10 @@ const FACTS: &[FactName] = &[
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
     FactName::ModalRequest,
+    FactName::ReadCalls,
+    FactName::ReadLatencyMean,
+    FactName::WriteCalls,
+    FactName::WriteLatencyMean,
 ];
 
 /// Least claimed depth at which a device that seems to work one by one is judged.
@@ -190,6 +197,17 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     let while_busy = if busy > 0.0 { in_flight / busy } else { 0.0 };
     let serial = while_busy <= limits.ab403_serial_count.value.value && claimed >= DEEP;
     if serial && busy >= limits.ab403_device_busy_ratio.value.value && phase.own_limits.is_empty() {
+        let submitted = submitted(run, phase)?;
+        if submitted / claimed >= limits.ab403_depth_warn_ratio.value.value {
+            let mut firing = firing(Weight::Note, &limits.ab403_serial_count, share, seen);
+            firing.observed = Some(Quantity { value: while_busy, ..Quantity::count(0) });
+            firing.meaning = format!(
+                "{submitted:.1} operations were between submission and completion on average. The disk, or what is above \
+                 it, worked off one at a time."
+            );
+            firing.advice = "quote the depth that the disk had, or use smaller blocks".to_owned();
+            return Ok(case.fires(firing));
+        }
         let threshold = &limits.ab403_serial_count;
         let mut firing = firing(Weight::Fail(Effect::Misleading), threshold, share, seen);
         firing.observed = Some(Quantity { value: while_busy, ..Quantity::count(0) });
@@ -202,6 +220,21 @@ fn at_the_device(case: &Case<'_>, phase: &Phase, claimed: f64, option: &str) -> 
     firing.meaning = "The rate is right, but it is not the device's rate at the claimed depth.".to_owned();
     firing.advice = "quote the depth that was reached, or add tasks until the device is always busy".to_owned();
     Ok(case.fires(firing))
+}
+
+/// Returns the operations between submission and completion on average, by Little's law.
+fn submitted(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
+    let window = run.fact(phase, FactName::Window)?;
+    let mut time = 0.0;
+    for (calls, latency) in
+        [(FactName::ReadCalls, FactName::ReadLatencyMean), (FactName::WriteCalls, FactName::WriteLatencyMean)]
+    {
+        let calls = run.fact(phase, calls)?;
+        if calls > 0.0 {
+            time += calls * run.fact(phase, latency)?;
+        }
+    }
+    Ok(if window > 0.0 { time / window } else { 0.0 })
 }
 
 /// Judges a pass of which some requests were not seen, so that the mean depth is a lower bound. If that bound shows that

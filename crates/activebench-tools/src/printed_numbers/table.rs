@@ -24,6 +24,8 @@ pub(super) struct Table {
     stated: Option<Found>,
     /// Unit of the cells below a head whose first cell is only that: `MiB/s  4k  64k`.
     corner: Option<Found>,
+    /// A line that is neither head nor row stands below: what follows may be of another table.
+    is_doubtful: bool,
 }
 
 /// What stands above a number.
@@ -55,10 +57,16 @@ impl Table {
         }
         let (cell, _) = divided(text);
         self.corner = units::unit_at(cell).filter(|found| found.length == cell.len() && units::is_rate(found));
+        self.is_doubtful = false;
         self.lines.push(text.to_owned());
         let excess = self.lines.len().saturating_sub(MOST_LINES);
         self.lines.drain(..excess);
         self.last_line = line;
+    }
+
+    /// Takes a line that is no row. Lines of dashes are parts of a table.
+    pub(super) fn interrupt(&mut self, text: &str, line: u64) {
+        self.is_doubtful |= line != self.last_line && text.contains(char::is_alphanumeric);
     }
 
     /// Begins anew: a blank line.
@@ -126,7 +134,7 @@ impl Table {
     /// Returns the head of a number's column where separators, or wide gaps, divide the head and the row into as many
     /// cells: places and single blanks would leave a doubt.
     pub(super) fn column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
-        let last = self.lines.last()?;
+        let last = self.lines.last().filter(|_| !self.is_doubtful)?;
         let Some(separator) = NO_PLACES.into_iter().find(|separator| last.contains(*separator)) else {
             return self.wide_column_of(row, numeral);
         };
@@ -138,6 +146,10 @@ impl Table {
 
     fn wide_column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
         let (heads, cells) = (words::wide_cells(self.lines.last()?), words::wide_cells(row));
+        // Any two texts below each other have gaps.
+        if !heads.iter().any(|(_, head)| units::unit_of_label(head).is_some()) {
+            return None;
+        }
         let is_one = |(_, cell): &(usize, &str)| numerals(cell).nth(1).is_none();
         if heads.len() < 2 || heads.len() != cells.len() || !cells.iter().all(is_one) {
             return None;
@@ -154,7 +166,7 @@ impl Table {
 
     /// Returns the cells of a row, each behind the head of its column, where both have as many.
     pub(super) fn described(&self, row: &str) -> Option<String> {
-        let head = self.lines.last()?;
+        let head = self.lines.last().filter(|_| !self.is_doubtful)?;
         let (heads, cells) = SPLITS
             .iter()
             .map(|split| (split(head), split(row)))
@@ -176,15 +188,24 @@ impl Table {
     }
 }
 
-/// Returns `true` for the head of a table with a column for each of several sizes: `MiB/s  4k  64k  1m`.
+/// Returns `true` for the head of a table with a column for each of several sizes: `MiB/s  4k  64k  1m`. The sizes are
+/// powers of two and grow: rates with a letter seldom are that.
 pub(super) fn is_head_of_sizes(text: &str) -> bool {
-    let is_size = |cell: &str| {
-        let letters = cell.trim_start_matches(|c: char| c.is_ascii_digit());
-        letters.len() < cell.len()
-            && ["k", "kb", "kib", "m", "mb", "mib"].iter().any(|unit| unit.eq_ignore_ascii_case(letters))
+    let size = |cell: &str| {
+        let (word, rest) = cell.split_once(char::is_whitespace).unwrap_or((cell, ""));
+        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number: u64 = word[..word.len() - letters.len()].parse().ok()?;
+        let shift = match letters.to_ascii_lowercase().as_str() {
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            _ => return None,
+        };
+        (number.is_power_of_two() && !rest.contains(|c: char| c.is_ascii_digit())).then(|| number.checked_shl(shift))?
     };
     let (first, others) = divided(text);
-    !first.contains(|c: char| c.is_ascii_digit()) && others.len() > 1 && others.into_iter().all(is_size)
+    let sizes: Option<Vec<u64>> = others.into_iter().map(size).collect();
+    let grows = |sizes: Vec<u64>| sizes.len() > 1 && sizes.is_sorted_by(|one, next| one < next);
+    !first.contains(|c: char| c.is_ascii_digit()) && sizes.is_some_and(grows)
 }
 
 /// Divides a line at separators or wide gaps: its first cell, and the others.

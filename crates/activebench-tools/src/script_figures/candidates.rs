@@ -391,7 +391,7 @@ fn words_of(described: &[Described<'_>]) -> HashMap<String, u32> {
     let mut owners: HashMap<String, Option<u32>> = HashMap::new();
     for own in described {
         let Some(number) = own.measurement else { continue };
-        let names = words(own.pass()).filter(|word| word.len() > 1);
+        let names = words(own.pass()).filter(|word| is_name(word));
         for word in names.filter(|word| direction_of(word).is_none() && order_of(word).is_none()) {
             let owner = owners.entry(word).or_insert(Some(number));
             *owner = owner.filter(|owner| *owner == number);
@@ -406,11 +406,80 @@ fn passes_of(described: &[Described<'_>]) -> HashMap<String, HashSet<usize>> {
     let mut passes: HashMap<String, HashSet<usize>> = HashMap::new();
     for own in described {
         let Some(number) = own.number else { continue };
-        for word in words(own.pass()).filter(|word| word.len() > 1 && !is_plain(word)) {
+        for word in words(own.pass()).filter(|word| is_name(word) && !is_plain(word)) {
             passes.entry(word).or_default().insert(number);
         }
     }
     passes
+}
+
+/// Words that say what a number is, though jobs are named so: `write_iops`, `read_throughput`.
+const METRICS: &[&str] = &[
+    "iops",
+    "ops",
+    "io",
+    "bw",
+    "bandwidth",
+    "throughput",
+    "rate",
+    "speed",
+    "latency",
+    "lat",
+    "clat",
+    "slat",
+    "time",
+    "mb",
+    "mib",
+    "kb",
+    "kib",
+    "gb",
+    "gib",
+    "bytes",
+    "sec",
+    "seconds",
+    "ms",
+    "us",
+    "ns",
+    "avg",
+    "average",
+    "mean",
+    "median",
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+    "best",
+    "worst",
+    "total",
+    "sum",
+    "all",
+    "result",
+    "results",
+    "summary",
+    "perf",
+    "performance",
+    "file",
+    "files",
+    "disk",
+    "drive",
+    "device",
+    "test",
+    "tests",
+    "job",
+    "jobs",
+    "run",
+    "runs",
+    "bench",
+    "benchmark",
+    "size",
+    "block",
+    "threads",
+    "depth",
+    "pass",
+];
+
+fn is_name(word: &str) -> bool {
+    word.len() > 1 && !METRICS.contains(&word)
 }
 
 fn is_plain(word: &str) -> bool {

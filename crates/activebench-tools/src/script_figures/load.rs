@@ -11,6 +11,8 @@ use regex::{Captures, Regex};
 pub(super) struct Load {
     /// Bytes of an operation.
     block_bytes: Option<u64>,
+    /// Bytes of the file, or of what is moved: a script may name these.
+    size_bytes: [Option<u64>; 2],
     /// Requests that a task keeps in flight.
     depth: Option<u64>,
     /// Threads and processes.
@@ -46,7 +48,8 @@ impl Load {
             _ => phase.promised_depth().map(|(depth, _)| u64::from(depth)),
         };
         let tasks = Some(u64::from(phase.requested_tasks)).filter(|tasks| *tasks > 0);
-        Self { block_bytes: phase.block_bytes, depth, tasks }
+        let size_bytes = [phase.size_bytes, phase.requested_bytes];
+        Self { block_bytes: phase.block_bytes, size_bytes, depth, tasks }
     }
 
     /// Reads what words name. What they name twice, and differently, they do not name.
@@ -68,13 +71,15 @@ impl Load {
             !text[..span.start].ends_with(['.', ',']) && !text[span.end..].starts_with('/')
         };
         let blocks = BLOCKS.captures_iter(&text).filter(is_whole).filter_map(|found| bytes_of(&found)).collect();
-        Self { block_bytes: only(blocks), depth: only(numbers(&DEPTHS)), tasks: only(numbers(&TASKS)) }
+        let [depth, tasks] = [&DEPTHS, &TASKS].map(|of| only(numbers(of)));
+        Self { block_bytes: only(blocks), depth, tasks, ..Self::default() }
     }
 
     /// Returns this one, completed by another.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             block_bytes: self.block_bytes.or(other.block_bytes),
+            size_bytes: self.size_bytes,
             depth: self.depth.or(other.depth),
             tasks: self.tasks.or(other.tasks),
         }
@@ -85,6 +90,7 @@ impl Load {
         let same = |one: Option<u64>, other: Option<u64>| one.filter(|_| one == other);
         Self {
             block_bytes: same(self.block_bytes, other.block_bytes),
+            size_bytes: [0, 1].map(|place: usize| same(self.size_bytes[place], other.size_bytes[place])),
             depth: same(self.depth, other.depth),
             tasks: same(self.tasks, other.tasks),
         }
@@ -105,7 +111,8 @@ impl Load {
         };
         // One request at a time is seldom asked for: a pass of which no depth is known may be that.
         let may_have_depth = other.depth.is_none() || self.depth == other.depth;
-        differs(self.block_bytes, own.block_bytes, other.block_bytes)
+        let is_size = self.block_bytes.is_some() && own.size_bytes.contains(&self.block_bytes);
+        !is_size && differs(self.block_bytes, own.block_bytes, other.block_bytes)
             || differs(self.tasks, own.tasks, other.tasks)
             || self.depth.is_some() && own.depth.is_some() && !is_depth(own) && may_have_depth
     }
@@ -133,7 +140,7 @@ mod tests {
     use super::*;
 
     fn load(block_bytes: Option<u64>, depth: Option<u64>, tasks: Option<u64>) -> Load {
-        Load { block_bytes, depth, tasks }
+        Load { block_bytes, depth, tasks, ..Load::default() }
     }
 
     #[test]
@@ -166,6 +173,9 @@ mod tests {
         let (one, other) = (load(Some(4096), Some(1), Some(1)), load(Some(1 << 20), Some(8), Some(4)));
         let named = |text: &str| Load::of_words(text).names_other(one, other);
         assert!(named("1M") && named("QD8") && named("4 threads") && !named("4k") && !named("2M"));
+        // A file of 1 MiB.
+        let small_file = Load { size_bytes: [Some(1 << 20), None], ..one };
+        assert!(!Load::of_words("1M").names_other(small_file, other));
         assert!(!named("QD1") && !named("QD16") && !Load::default().names_other(one, other));
         assert!(Load::of_words("QD1").names_other(other, load(Some(4096), None, Some(1))));
         // Four tasks with eight requests each.

@@ -756,3 +756,53 @@ fn a_rate_that_is_not_traced_has_the_passes_that_its_words_may_mean() {
         assert_eq!(figures[0].phases, expected, "{text}");
     }
 }
+
+#[test]
+fn words_of_metrics_and_sizes_of_files_name_no_other_pass() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let ran = || [of(write("write_throughput", 234_567_890.0), 1 << 20), of(write("write_iops", 61_234_567.0), 4096)];
+    for text in [
+        "| test | iops | throughput |\n|---|---|---|\n| write_throughput | 223.7 | 234.57 MB/s |\n",
+        "write iops\nthroughput 61.235 MB/s\n",
+        "iops test: throughput 234.57 MB/s\n",
+    ] {
+        let figures = traced(text, &ran());
+        assert!(figures.iter().any(|figure| figure.origin.is_some()), "{text} {figures:?}");
+        assert!(figures.iter().all(|figure| figure.fault.is_none()), "{text} {figures:?}");
+    }
+    // Text above a row is no head of columns.
+    let ran = || [write("write", 98_765_432.0), read("read", 123_456_789.0)];
+    let faults =
+        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran()).iter().map(|figure| figure.fault).collect() };
+    assert_eq!(faults("writing is done   reading comes next\nrate    98.77 MB/s\n"), [None]);
+}
+
+#[test]
+fn each_table_of_several_has_its_own_columns() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let sizes = [4096, 65536, 524_288, 1 << 20];
+    let rates = [61_234_567.0, 413_360_123.0, 623_456_789.0, 1_234_567_890.0];
+    let ran = || sizes.into_iter().zip(rates).map(|(size, rate)| of(read("r", rate), size)).collect::<Vec<_>>();
+    let faults = |text: &str| -> Vec<Option<Fault>> {
+        let found = traced(text, &ran());
+        found.into_iter().filter(|figure| figure.value.unit == Unit::BytesPerSec).map(|figure| figure.fault).collect()
+    };
+    let table = |one: &str, two: &str, first: &str, second: &str| {
+        format!(
+            "Block Size | {one}            (IOPS) | {two}           (IOPS)\n  ------   | ---            ---- | ----    ----\n\
+             Read       | {first}   (1.5k) | {second}   (6.3k)\n           |                      |               \n"
+        )
+    };
+    let honest = table("4k", "64k", "61.23 MB/s", "413.36 MB/s") + &table("512k", "1m", "623.46 MB/s", "1.235 GB/s");
+    assert_eq!(faults(&honest), [None; 4], "{honest}");
+    let unmarked = honest.replace("           |                      |               \n", "");
+    assert_eq!(faults(&unmarked), [None; 4], "{unmarked}");
+    let other = Some(Fault::OtherPass);
+    let swapped = table("4k", "64k", "413.36 MB/s", "61.23 MB/s") + &table("512k", "1m", "1.235 GB/s", "623.46 MB/s");
+    assert_eq!(faults(&swapped), [other; 4], "{swapped}");
+    // A head that is not understood: the one before it is not that of its rows.
+    let unknown = table("4k", "64k", "61.23 MB/s", "413.36 MB/s")
+        .replace("           |                      |               \n", "")
+        + "Blocks | of run 3, large | of run 4, huge\nRead       | 623.46 MB/s   (1.5k) | 1.235 GB/s   (6.3k)\n";
+    assert_eq!(faults(&unknown), [None; 4], "{unknown}");
+}
