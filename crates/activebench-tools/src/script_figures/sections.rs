@@ -222,3 +222,83 @@ fn name_stated(body: &str) -> Option<String> {
     }
     has(NAMES).then(|| value.to_owned())
 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn over(text: &str, line: u64) -> Vec<String> {
+        let output = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let source = SourceLine { stream: "stdout".to_owned(), line, text: String::new() };
+        Sections::of(&output).over(&source).to_vec()
+    }
+
+    #[test]
+    fn a_line_stands_below_the_keys_that_are_further_to_the_left() {
+        let json = "{\n \"disk\": {\n  \"read\": {\n   \"iops\": 12\n  },\n  \"write\": {\n   \"iops\": 13\n  }\n },\n \"iops\": 25\n}\n";
+        assert_eq!(over(json, 4), ["read", "disk"]);
+        assert_eq!(over(json, 7), ["write", "disk"]);
+        assert_eq!(over(json, 10), [""; 0]);
+        let yaml = "randread:\n  iops: 12\n  latency:\n    p99_us: 3\nrandwrite:\n  iops: 13\ntotal: 25\n";
+        assert_eq!(over(yaml, 2), ["randread"]);
+        assert_eq!(over(yaml, 4), ["latency", "randread"]);
+        assert_eq!(over(yaml, 6), ["randwrite"]);
+        assert_eq!(over(yaml, 7), [""; 0]);
+        // A flat heading ends with its block, what stands further to the right is not below one.
+        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 2), ["Reads"]);
+        assert_eq!(over("Reads:\n12 MB/s\n\n13 MB/s\n", 4), [""; 0]);
+        assert_eq!(over("write:\n  iops: 12\niops: 25\n", 3), [""; 0]);
+    }
+
+    #[test]
+    fn a_marked_heading_is_over_the_lines_up_to_the_next() {
+        for text in [
+            "Random read\n-----------\nIOPS: 12\n\nRandom write\n============\nIOPS: 13\n",
+            "## Random read\n\nIOPS: 12\n\n## Random write\nIOPS: 13\n\n",
+            "== Random read ==\n\nIOPS: 12\n\n--- Random write ---\nIOPS: 13\n\n",
+            "[Random read]\n\nIOPS: 12\n\n[Random write]\nIOPS: 13\n\n",
+        ] {
+            let lines: Vec<&str> = text.lines().collect();
+            let of = |number: &str| {
+                let line = lines.iter().position(|line| *line == format!("IOPS: {number}")).expect("a line") as u64 + 1;
+                over(text, line)
+            };
+            assert_eq!(
+                (of("12"), of("13")),
+                (vec!["Random read".to_owned()], vec!["Random write".to_owned()]),
+                "{text}"
+            );
+        }
+        // The head of a table is none.
+        assert_eq!(over("| read | write |\n|---|---|\n| 12 | 13 |\n", 3), [""; 0]);
+        assert_eq!(over("a,b\n---\n1,2\n", 3), [""; 0]);
+    }
+
+    #[test]
+    fn an_object_in_a_line_has_its_keys() {
+        let line = r#"{"read": {"iops": 12, "lat": {"p99_us": 3}}, "write": {"iops": 13}, "total": 25}"#;
+        let of = |number: &str| keys_around(line, line.find(number).expect("a number"));
+        assert_eq!(of("12"), ["read"]);
+        assert_eq!(of("3}}"), ["lat", "read"]);
+        assert_eq!(of("13"), ["write"]);
+        assert_eq!(of("25"), [""; 0]);
+        assert_eq!(keys_around("a {b} \"c", 8), [""; 0]);
+        // Members before it name the object, those of other objects do not.
+        let line = r#"[{"rw": "randread", "bs": "4k", "n": 3, "iops": 12}, {"rw": "write", "iops": 13, "bs": "1m"}]"#;
+        let of = |number: &str| keys_around(line, line.find(number).expect("a number"));
+        assert_eq!(of("12"), ["bs 4k", "randread"]);
+        assert_eq!(of("13"), ["write"]);
+    }
+
+    #[test]
+    fn an_object_has_the_name_that_a_member_states() {
+        let json = "[\n {\n  \"test\": \"randread\",\n  \"iops\": 12\n },\n {\n  \"test\": \"randwrite\",\n  \"iops\": 13\n }\n]\n";
+        assert_eq!(over(json, 4), ["randread"]);
+        assert_eq!(over(json, 8), ["randwrite"]);
+        let yaml = "- name: seq\n  iops: 12\n- name: rand\n  iops: 13\n";
+        assert_eq!(over(yaml, 2), ["seq"]);
+        assert_eq!(over(yaml, 4), ["rand"]);
+        assert_eq!(over("- iodepth: 8\n  iops: 12\n", 2), ["iodepth 8"]);
+        assert_eq!(over("{\n  \"filename\": \"/mnt/write\",\n  \"iops\": 12\n}\n", 3), [""; 0]);
+    }
+}
