@@ -17,8 +17,9 @@
 //!   too: it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
 //!   numbers too, and the tool's own line is not in the output. It fails, for each number that has a unit, seconds too.
-//!   For a number without a unit, such as a count, it warns, and the run is inconclusive. Dates, times of day and
-//!   the numbers of processes are left out, and sums and means of several such lines.
+//!   For a number without a unit, such as a count, and for one that is a single step of its last digit away, it warns,
+//!   and the run is inconclusive. Dates, times of day and the numbers of processes are left out, and sums and means of
+//!   several such lines.
 //! - The script printed a report of the tool again, such as the JSON file of `--output=FILE`, and a figure in it is
 //!   another one: at least half of the report's figures are those of the measurement. It fails.
 //! - The unit is off by 1000, 1024 or 8, for latencies by 1000 or a million: it fails.

@@ -207,7 +207,8 @@ pub(super) fn mark(
             }
             let (Some(value), Some(expected)) = (value_of(number), value_of(meant)) else { continue };
             if !is_of_units(value / expected) {
-                alter(line, Other { number, ratio: value / expected, behind }, claim, figures);
+                let decimals = Some(decimals_of(meant));
+                alter(line, Other { number, ratio: value / expected, behind, decimals }, claim, figures);
             }
         }
     }
@@ -243,8 +244,9 @@ fn summarises(number: &str, column: &[&str]) -> bool {
 fn other_number(line: &SourceLine, number: &str, meant: &str) -> Option<ScriptFigure> {
     let read = |text: &str| text.replace(',', "").parse::<f64>().ok();
     let (value, expected) = (read(number)?, read(meant)?);
-    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let is_rounded = (value - expected).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?) && decimals > 0;
+    let decimals = decimals_of(number);
+    let is_next = (value - expected).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?);
+    let is_rounded = is_next && decimals < decimals_of(meant);
     let is_scaled = value > 0.0 && expected > 0.0 && is_of_units(value / expected);
     let quantity = |value: f64| Quantity { value, unit: Unit::Count };
     (!is_rounded && !is_scaled).then(|| ScriptFigure {
@@ -264,6 +266,12 @@ pub(super) struct Other<'a> {
     pub(super) ratio: f64,
     /// What follows it in its line.
     pub(super) behind: &'a str,
+    /// The decimals of the tool's own; `None` where its text is not known.
+    pub(super) decimals: Option<usize>,
+}
+
+fn decimals_of(number: &str) -> usize {
+    number.split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// States a number of a line that is not the tool's own.
@@ -297,11 +305,17 @@ impl Other<'_> {
     /// Returns the number as a figure where no claim has it: a number of seconds. A time of day and the number of a
     /// process have no unit.
     fn figure(self, line: &SourceLine) -> Option<ScriptFigure> {
-        let Self { number, ratio, behind } = self;
+        let Self { number, ratio, behind, decimals } = self;
         let (found, value) = (unit_at(behind)?, value_of(number)?);
-        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let is_rounded = (value - value / ratio).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?);
-        let factor = found.factors.first().filter(|_| !is_rounded)?;
+        let own = decimals_of(number);
+        let is_next = (value - value / ratio).abs() <= 10_f64.powi(-i32::try_from(own).ok()?);
+        // One step away it was rounded, or cut off, unless it has all digits of the tool's own.
+        let fault = match (is_next, decimals) {
+            (false, _) => Fault::Altered,
+            (true, Some(decimals)) if own >= decimals => Fault::OtherNumber,
+            (true, _) => return None,
+        };
+        let factor = found.factors.first()?;
         let value = Quantity { value: value * factor, unit: found.unit };
         Some(ScriptFigure {
             printed: Printed { text: number.to_owned(), unit: found.text },
@@ -312,7 +326,7 @@ impl Other<'_> {
                 claims: Vec::new(),
                 value: Quantity { value: value.value / ratio, ..value },
             }),
-            fault: Some(Fault::Altered),
+            fault: Some(fault),
         })
     }
 }

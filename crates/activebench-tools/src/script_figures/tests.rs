@@ -154,6 +154,7 @@ Latency (ms):
     events (avg/stddev):           8337.0000/0.00
 fsyncs: 128 of 9000
 [71] worker done: 5 of 7
+moved 300 keys at 0.1 MB/s and waited 2.65 s
 ";
     let measurement = Measurement { number: 1, ..Measurement::default() };
     let found = |outputs: &[&str], text: &str| -> Vec<(String, Fault)> {
@@ -170,6 +171,10 @@ fsyncs: 128 of 9000
     assert_eq!(changed("8337.0000", "16337.0000"), other("16337.0000"));
     assert_eq!(changed("128 of", "12 of"), other("12"));
     assert_eq!(changed("128 of", "0 of"), other("0"));
+    // One step of its last digit, and more.
+    assert_eq!(changed("0.1 MB/s", "0.2 MB/s"), other("0.2"));
+    assert_eq!(changed("2.65 s", "1.65 s"), vec![("1.65".to_owned(), Fault::Altered)]);
+    assert_eq!(changed("2.65 s", "2.7 s"), []);
     // Nothing, rounded, in another unit, the number of a process, a time of day.
     assert_eq!(changed("x", "x"), []);
     assert_eq!(changed("0.08", "0.1"), []);
