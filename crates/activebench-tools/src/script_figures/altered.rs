@@ -191,6 +191,9 @@ pub(super) fn mark(
             continue;
         };
         for (place, (number, meant)) in of_own.numbers.iter().zip(&of_tool.numbers).enumerate() {
+            if number == meant {
+                keep(line, number, figures);
+            }
             if candidates.iter().any(|(_, other)| are_alike(number, other.numbers[place])) {
                 continue;
             }
@@ -211,6 +214,14 @@ pub(super) fn mark(
                 alter(line, Other { number, ratio: value / expected, behind, decimals }, claim, figures);
             }
         }
+    }
+}
+
+/// States that a number is the tool's own, which no claim has: the script changed something else in the line.
+fn keep(line: &SourceLine, number: &str, figures: &mut [ScriptFigure]) {
+    let is_it = |figure: &&mut ScriptFigure| figure.source == *line && figure.printed.text == number;
+    if let Some(figure) = figures.iter_mut().find(is_it).filter(|figure| figure.origin.is_none()) {
+        figure.origin = Some(Origin { derivation: Derivation::Equal, claims: Vec::new(), value: figure.value });
     }
 }
 

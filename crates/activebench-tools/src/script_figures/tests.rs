@@ -193,6 +193,26 @@ moved 300 keys at 0.1 MB/s and waited 2.65 s
     assert_eq!(found(&[dd], &dd.replace("600+0", "900+0")).len(), 2);
 }
 
+/// `sed 's/\[[0-9]*\]/[1]/'` masks the number of a process.
+#[test]
+fn a_number_in_a_line_of_which_something_else_was_changed_is_the_tool_s_own() {
+    let of_tool = "metrc: [71] hdd  5852 ops at 21476.81 ops/s\n";
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let found = |text: &str| {
+        let output = |text: &str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let outputs = [output(of_tool)];
+        let measured =
+            Measured { measurements: std::slice::from_ref(&measurement), outputs: &outputs, claims: &[], phases: &[] };
+        let figures = script_figures(&output(text), measured);
+        let rate = figures.into_iter().find(|figure| figure.printed.unit == "ops/s").expect("it has a rate");
+        (rate.origin.is_some(), rate.fault)
+    };
+    assert_eq!(found("metrc: [1] hdd  5852 ops at 21476.81 ops/s\n"), (true, None));
+    assert_eq!(found("metrc: [1] hdd  5852 ops at 31476.81 ops/s\n"), (false, None));
+    assert_eq!(found("metrc: [71] hdd  5852 ops at 31476.81 ops/s\n"), (true, Some(Fault::Altered)));
+    assert_eq!(found("we saw 21476.81 ops/s\n"), (false, None));
+}
+
 /// Numbers of a script that ran fio into a file and then printed this, which were altered.
 fn altered_of_a_file(file: &str, printed: &str) -> Vec<String> {
     let files = vec![ToolFile { name: "o.json".to_owned(), bytes: file.as_bytes().to_vec() }];
