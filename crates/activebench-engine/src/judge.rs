@@ -24,7 +24,7 @@ use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
-use activebench_tools::script_figures;
+use activebench_tools::{adapter_for_program, script_figures};
 use anyhow::{Context, anyhow};
 
 use crate::measured::{self, Measured};
@@ -187,8 +187,10 @@ fn parsed_of_one<'a>(
 ) -> (Parsed, Cow<'a, ToolOutput>) {
     let parse = |output: &ToolOutput| adapter.parse(command, output, manifest.choices.subject);
     let parsed = parse(outputs.of_command);
-    // Of an everyday program the script may show reports of executions that measured nothing.
-    if (parsed.claims.is_empty() || adapter.is_everyday())
+    // Of an everyday program the script may show reports of executions that measured nothing. A script of its name prints
+    // what is taken for its report.
+    let is_named = adapter_for_program(manifest.command.program()).is_some_and(|named| named.name() == adapter.name());
+    if (parsed.claims.is_empty() || adapter.is_everyday() && !is_named)
         && let [own] = outputs.of_measurements
     {
         let own = ToolOutput { files: outputs.of_command.files.clone(), ..own.clone() };

@@ -14,8 +14,8 @@ use activebench_tools::{adapter_by_name, adapter_for_program};
 /// Maximum number of measurements that are judged each on its own.
 const MOST: usize = 1000;
 
-/// Finds the measurements of a command, each with what it printed. None where the command is a tool itself, and where it
-/// started more than [`MOST`]. `shown` is what the command printed.
+/// Finds the measurements of a command, each with what it printed. None where the command is a tool itself (a script of
+/// its name that executes it is none), and where it started more than [`MOST`]. `shown` is what the command printed.
 pub(crate) fn of_run(
     command: &CommandLine,
     tasks: &[Task],
@@ -25,7 +25,7 @@ pub(crate) fn of_run(
     folders: &Folders,
     shown: &ToolOutput,
 ) -> Vec<(Measurement, ToolOutput)> {
-    if adapter_for_program(command.program()).is_some() {
+    if execution::is_the_tool(command, execs, links) {
         return Vec::new();
     }
     let tree = Tree::of(tasks, execs);
@@ -71,6 +71,10 @@ pub(crate) fn of_run(
     let shown = Shown::new(shown, all.iter().map(|(_, output)| output));
     let is_measured = |(measurement, output): &(Measurement, ToolOutput)| {
         let Some(adapter) = adapter_by_name(&measurement.tool) else { return true };
+        // Who names the tool means its figures.
+        if adapter_for_program(command.program()).is_some_and(|named| named.name() == adapter.name()) {
+            return true;
+        }
         if has_benchmark {
             return execution::is_quoted(adapter, &measurement.command, output, &shown);
         }
@@ -155,8 +159,12 @@ impl<'a> Tree<'a> {
                 }
             }
         }
-        // The process may execute something else afterwards.
-        let next = self.execs.iter().filter(|other| other.tgid == exec.tgid && other.at_ns > exec.at_ns);
+        // The process may execute something else afterwards: `#! /usr/bin/env python3` executes an interpreter with the
+        // script, which is still the same.
+        let is_script = execution::is_script(exec);
+        let goes_on = |other: &Exec| is_script && other.arguments.contains(&exec.filename);
+        let after = |other: &&Exec| other.tgid == exec.tgid && other.at_ns > exec.at_ns;
+        let next = self.execs.iter().filter(after).filter(|other| !goes_on(other));
         let replaced_ns = next.map(|other| other.at_ns).min();
         let threads = || tgids.iter().filter_map(|tgid| self.by_tgid.get(tgid)).flatten();
         let ended_ns = threads().map(|task| task.end_ns).try_fold(0, |last, end| Some(last.max(end?)));
@@ -256,6 +264,19 @@ mod tests {
     }
 
     #[test]
+    fn a_script_whose_interpreter_is_looked_for_is_still_the_script() {
+        let tasks = [task(1, 0, 0, Some(100)), task(2, 1, 10, Some(60)), task(3, 2, 20, Some(50))];
+        let interpreted =
+            |at_ns, filename: &str, line: &str| Exec { filename: filename.to_owned(), ..exec(at_ns, 2, line) };
+        let execs = [
+            interpreted(11, "/opt/fio", "/usr/bin/env python3 /opt/fio --name=a --size=1m"),
+            interpreted(12, "/usr/bin/python3", "python3 /opt/fio --name=a --size=1m"),
+            exec(21, 3, "/usr/bin/fio --name=a --size=1m"),
+        ];
+        assert_eq!(found(&tasks, &execs), [(1, "fio".to_owned(), vec![3], 21, Some(50))]);
+    }
+
+    #[test]
     fn a_dd_that_helps_is_not_a_measurement() {
         let tasks = [task(1, 0, 0, Some(100)), task(2, 1, 10, Some(40)), task(3, 1, 50, Some(90))];
         let prepared = exec(11, 2, "/bin/dd if=/dev/zero of=x bs=1M count=64");
@@ -268,6 +289,23 @@ mod tests {
         assert!(executed.tool.is_some());
         let executed = without_helpers(&command, executed, &[]);
         assert!(executed.tool.is_none() && executed.measuring.is_empty());
+    }
+
+    /// Its output may not be the tool's.
+    #[test]
+    fn a_command_of_a_tool_s_name_that_executes_the_tool_is_a_script() {
+        let argv = ["/opt/dd", "if=x", "of=y"].map(str::to_owned).to_vec();
+        let command = CommandLine { argv, cwd: "/".to_owned() };
+        let script = Exec {
+            arguments: ["/bin/sh", "/opt/dd", "if=x", "of=y"].map(str::to_owned).to_vec(),
+            ..exec(1, 1, "/opt/dd")
+        };
+        let execs = [script, exec(12, 2, "/usr/bin/dd if=x of=y")];
+        let tasks = [task(1, 0, 0, Some(99)), task(2, 1, 10, Some(40))];
+        let shown = ToolOutput::default();
+        let measured =
+            of_run(&command, &tasks, &execs, &BTreeMap::new(), &Printed::default(), &Folders::default(), &shown);
+        assert_eq!(measured.iter().map(|(one, _)| (one.tgid, one.number)).collect::<Vec<_>>(), [(2, 1)]);
     }
 
     #[test]

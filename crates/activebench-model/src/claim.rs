@@ -330,7 +330,7 @@ impl Unmatched {
 pub struct UnmatchedNumber {
     /// The number as printed.
     pub printed: Printed,
-    /// True for a throughput, an operation rate or a time per operation.
+    /// True for a throughput, an operation rate or a time per operation, and for the time of a claimed amount.
     pub is_rate: bool,
     /// True if the user said what it means (`--claim`).
     #[serde(default, skip_serializing_if = "is_false")]

@@ -89,4 +89,6 @@ pub enum Fault {
     OtherStatistic,
     /// The line is one that a tool wrote, with another number in the place of the tool's own.
     Altered,
+    /// The same of a number without a unit, such as a count: the script may have written the line itself.
+    OtherNumber,
 }

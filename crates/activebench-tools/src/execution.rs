@@ -36,21 +36,35 @@ pub fn executed(
     links: &BTreeMap<String, String>,
     output: &ToolOutput,
 ) -> Executed {
-    let all = invocations(command, execs, links);
+    let (of_tools, all): (Vec<&Exec>, Vec<Invocation>) = executions_of_tools(command, execs, links).unzip();
     let mut measuring: Vec<usize> = (0..all.len()).filter(|index| measures(all[*index].0, &all[*index].1)).collect();
     // Beside a benchmark, everyday programs helped it.
     if measuring.iter().any(|index| !all[*index].0.is_everyday()) {
         measuring.retain(|index| !all[*index].0.is_everyday());
     }
-    // A script of the tool's name that executes the tool once measures once.
-    if let (Some(own), [outer, inner]) = (adapter_for_program(command.program()), measuring.as_slice())
-        && [outer, inner].iter().all(|index| all[**index].0.name() == own.name())
-    {
-        measuring.pop();
+    let own = adapter_for_program(command.program());
+    // A script of the tool's name that executes the tool measures nothing itself.
+    let mut span_of: HashMap<&str, (usize, usize)> = HashMap::new();
+    for index in &measuring {
+        span_of.entry(all[*index].0.name()).or_insert((*index, *index)).1 = *index;
     }
+    let is_script = |index: &usize| {
+        let adapter = all[*index].0;
+        let (first, last) = span_of[adapter.name()];
+        let is_command = own.is_some_and(|own| own.name() == adapter.name()) && *index == first;
+        *index < last && (is_command || is_interpreted(of_tools[*index], adapter))
+    };
+    let (scripts, measuring): (Vec<usize>, Vec<usize>) = measuring.into_iter().partition(is_script);
     let first = measuring.first().copied();
-    let tool = match adapter_for_program(command.program()) {
-        Some(adapter) => Some((adapter, command.clone())),
+    let tool = match own {
+        Some(adapter) => {
+            let is_own = |index: &&usize| all[**index].0.name() == adapter.name();
+            let inner = measuring.iter().find(is_own).filter(|_| scripts.iter().any(|index| is_own(&index)));
+            // The words are those of the tool where the script does not let its own through.
+            let inner =
+                inner.map(|index| &all[*index]).filter(|(_, words)| words.argv.get(1..) != command.argv.get(1..));
+            Some(inner.cloned().unwrap_or_else(|| (adapter, command.clone())))
+        }
         // A tool that was only run for its version measured nothing.
         None => first
             .or_else(|| all.iter().position(|(adapter, _)| !adapter.is_everyday()))
@@ -227,11 +241,38 @@ fn executions_of_tools<'a>(
             .or_else(|| adapter_for_program(links.get(&exec.filename).map(String::as_str)?))?;
         let argv = match exec.arguments.is_empty() {
             true => behind_wrapper(&command.argv, adapter),
-            false => exec.arguments.clone(),
+            false => own_words(exec, adapter).to_vec(),
         };
         Some((exec, (adapter, CommandLine { argv, cwd: command.cwd.clone() })))
     };
     execs.iter().filter_map(of_tool)
+}
+
+/// Returns the arguments of an execution without those that the kernel put in front of a script's own: its interpreter,
+/// that one's argument, and the script in place of its name.
+fn own_words<'a>(exec: &'a Exec, adapter: &dyn Adapter) -> &'a [String] {
+    let is_tool = |word: &String| adapter.is_program(word.rsplit('/').next().unwrap_or(word));
+    if exec.arguments.first().is_none_or(is_tool) {
+        return &exec.arguments;
+    }
+    let script = exec.arguments.iter().position(|word| *word == exec.filename);
+    &exec.arguments[script.unwrap_or(0)..]
+}
+
+/// Returns true if a script was executed under a tool's name.
+fn is_interpreted(exec: &Exec, adapter: &dyn Adapter) -> bool {
+    own_words(exec, adapter).len() < exec.arguments.len()
+}
+
+/// Returns true if a script was executed under the name of any tool.
+pub fn is_script(exec: &Exec) -> bool {
+    adapter_for_program(&exec.filename).is_some_and(|adapter| is_interpreted(exec, adapter))
+}
+
+/// Returns true if the command is a tool itself, and not a script of its name that executes the tool.
+pub fn is_the_tool(command: &CommandLine, execs: &[Exec], links: &BTreeMap<String, String>) -> bool {
+    let Some(own) = adapter_for_program(command.program()) else { return false };
+    measuring(command, execs, links).iter().filter(|(_, (adapter, _))| adapter.name() == own.name()).count() < 2
 }
 
 /// Returns the tool that a program of many tools was told to be by its first argument.
@@ -355,8 +396,43 @@ mod tests {
         let one = exec(2, 2, "/usr/bin/fio --name=a");
         assert_eq!(measuring(&[]), ["fio"]);
         assert_eq!(measuring(std::slice::from_ref(&one)), ["fio"]);
-        assert_eq!(measuring(&[one, exec(3, 3, "/usr/bin/fio --name=b")]).len(), 3);
+        assert_eq!(measuring(&[one, exec(3, 3, "/usr/bin/fio --name=b")]), ["fio", "fio"]);
         assert_eq!(measuring(&[exec(3, 3, "/usr/bin/iozone -i0")]), ["fio", "iozone"]);
+    }
+
+    /// The kernel puts the interpreter in front of a script, and these words are not the tool's.
+    #[test]
+    fn the_words_of_a_script_of_a_tool_s_name_are_those_behind_its_interpreter() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let exec = |at_ns, tgid, filename: &str, line: &str| Exec {
+            at_ns,
+            tgid,
+            filename: filename.to_owned(),
+            arguments: words(line),
+        };
+        let found = |command: &str, execs: &[Exec]| {
+            let command = CommandLine { argv: words(command), cwd: String::new() };
+            let found = executed(&command, execs, &BTreeMap::new(), &ToolOutput::default());
+            let own = found.tool.map(|(_, own)| own.argv.join(" ")).unwrap_or_default();
+            (own, found.measuring.len(), is_the_tool(&command, execs, &BTreeMap::new()))
+        };
+        let script = exec(1, 1, "/opt/ioping", "/bin/sh -e /opt/ioping -c 5 .");
+        let tool = exec(2, 2, "/usr/bin/ioping", "ioping -D -c 5 .");
+        let same = exec(2, 2, "/usr/bin/ioping", "/usr/bin/ioping -c 5 .");
+        let both = [script.clone(), tool.clone()];
+        assert_eq!(found("./all.sh", &both), ("ioping -D -c 5 .".to_owned(), 1, false));
+        assert_eq!(found("./all.sh", &both[..1]), ("/opt/ioping -c 5 .".to_owned(), 1, false));
+        assert_eq!(found("ioping -c 5 .", &both), ("ioping -D -c 5 .".to_owned(), 1, false));
+        assert_eq!(found("ioping -c 5 .", &[script.clone(), same]), ("ioping -c 5 .".to_owned(), 1, false));
+        assert_eq!(found("ioping -c 5 .", &both[..1]), ("ioping -c 5 .".to_owned(), 1, true));
+        // Twice, one after the other or at the same time.
+        let again =
+            [exec(3, 3, "/opt/ioping", "/bin/sh -e /opt/ioping -c 5 ."), exec(4, 4, "/usr/bin/ioping", "ioping .")];
+        assert_eq!(found("./all.sh", &[&both[..], &again].concat()).1, 2);
+        assert_eq!(found("./all.sh", &[script, again[0].clone(), tool, again[1].clone()]).1, 2);
+        // Its own file is what the tool reads.
+        let itself = [exec(1, 1, "/usr/bin/ioping", "ioping -c 5 /usr/bin/ioping")];
+        assert_eq!(found("./all.sh", &itself).0, "ioping -c 5 /usr/bin/ioping");
     }
 
     #[test]

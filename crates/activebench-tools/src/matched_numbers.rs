@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use activebench_model::claim::{Claim, Metric, NearestPass, Parsed, Subject, Unmatched, UnmatchedNumber};
 use activebench_model::direction::Direction;
-use activebench_model::observed_pass::ObservedPass;
+use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::output::ToolOutput;
 use activebench_model::units::{Quantity, Unit};
 
@@ -979,14 +979,14 @@ impl<'a> Matching<'a> {
     fn report(self, known: Known<'_>, left_out: u64) -> Matched {
         let mut matched = Matched::default();
         let mut unmatched = Unmatched { numbers: Vec::new(), left_out };
-        for (candidate, outcome) in self.candidates.iter().zip(&self.outcomes) {
+        for (place, (candidate, outcome)) in self.candidates.iter().zip(&self.outcomes).enumerate() {
             match outcome {
                 Outcome::Support => {}
                 // Nothing says that it is a figure at all.
                 Outcome::Open(_) if candidate.is_bare => {}
                 Outcome::Open(reason) => unmatched.numbers.push(UnmatchedNumber {
                     printed: candidate.number.printed.clone(),
-                    is_rate: is_rate(candidate.metric) && !candidate.number.is_extreme,
+                    is_rate: is_rate(candidate.metric) && !candidate.number.is_extreme || self.is_divisor(place),
                     is_stated: candidate.is_stated,
                     reason: reason.clone(),
                     nearest: self.nearest(candidate),
@@ -1032,6 +1032,37 @@ impl<'a> Matching<'a> {
         matched.parsed.complete = true;
         matched.parsed.unmatched = unmatched;
         matched
+    }
+
+    /// Returns true for a time that nothing explains in the line of a claimed amount: `200 MiB in 0.1 s` is a rate. A time
+    /// that is longer than all that the program can have timed has more in it than the pass, and flatters nobody.
+    fn is_divisor(&self, place: usize) -> bool {
+        let number = &self.candidates[place].number;
+        let line = &number.source;
+        if !is_time(number) {
+            return false;
+        }
+        let beside = self
+            .line_of(place)
+            .into_iter()
+            .filter(|other| *other != place && self.candidates[*other].number.source.line == line.line);
+        let mut longest_ns = None;
+        for other in beside {
+            let number = &self.candidates[other].number;
+            match &self.outcomes[other] {
+                // Another number of the line says what its amount was divided by.
+                Outcome::Claim { .. } | Outcome::Support if !is_amount(number.unit) => return false,
+                Outcome::Claim { fit, .. } => {
+                    let windows = &self.passes[fit.target.pass].windows;
+                    longest_ns = longest_ns.max(windows.iter().map(ObservedWindow::duration_ns).max());
+                }
+                _ => {}
+            }
+        }
+        let is_shorter = |longest_ns: u64| {
+            number.readings.iter().all(|time| time.value + time.resolution < longest_ns as f64 * (1.0 - TOLERANCE))
+        };
+        longest_ns.is_some_and(is_shorter)
     }
 
     fn nearest(&self, candidate: &Candidate) -> Option<NearestPass> {

@@ -130,7 +130,9 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     // `fio --output=FILE`: the report is in a file, and the script prints that.
     let of_file = |file: &ToolFile| ToolOutput { stdout: file.bytes.clone(), ..ToolOutput::default() };
     let files: Vec<ToolOutput> = of_command.files.iter().map(of_file).collect();
-    let written = altered::Written { printed: measured.outputs, files: &files, shown: &shown };
+    let mut of_script = numbers.iter().map(|number| number.source.text.as_str()).filter(|line| !is_written(line));
+    let is_beside_a_helper = of_script.any(is_of_a_helper);
+    let written = altered::Written { printed: measured.outputs, files: &files, shown: &shown, is_beside_a_helper };
     altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
     reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
     figures

@@ -17,6 +17,9 @@
 //!   too: it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
 //!   numbers too, and the tool's own line is not in the output. It fails, for each number that has a unit, seconds too.
+//!   For a number without a unit, such as a count, and for one that is a single step of its last digit away, it warns,
+//!   and the run is inconclusive. Dates, times of day and the numbers of processes are left out, and sums and means of
+//!   several such lines.
 //! - The script printed a report of the tool again, such as the JSON file of `--output=FILE`, and a figure in it is
 //!   another one: at least half of the report's figures are those of the measurement. It fails.
 //! - The unit is off by 1000, 1024 or 8, for latencies by 1000 or a million: it fails.
@@ -153,6 +156,10 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
         Fault::BestOfSeveral => (Weight::WarnOfRun, "The line does not say that it is the best of several runs."),
         Fault::OtherSummary => (Weight::FailOfRun, "The line says mean or median. The number is the best of the runs."),
         Fault::Altered => (Weight::FailOfRun, "The line is one of the tool's own. Something changed the number in it."),
+        Fault::OtherNumber => (
+            Weight::WarnOfRun,
+            "The words are those of a line of the tool, which is not in the output. The number is not.",
+        ),
         Fault::Rounded => (Weight::WarnOfRun, "The digits that would show the difference are cut off."),
     };
     case.concerning(concerned).fires(Firing {
@@ -169,7 +176,7 @@ fn finding(case: &Case<'_>, figure: &ScriptFigure, fault: Fault, origin: &Origin
         ),
         meaning: meaning.to_owned(),
         advice: match fault {
-            Fault::Altered => format!("quote {}, the tool's own figure", origin.value),
+            Fault::Altered | Fault::OtherNumber => format!("quote {}, the tool's own figure", origin.value),
             _ => format!("quote {}, and name the pass", origin.value),
         },
     })

@@ -253,7 +253,7 @@ fn is_about_what_was_printed(finding: &Finding) -> bool {
     declared(finding).is_some_and(is_of_words)
 }
 
-/// Returns `true` if a finding warns of a script's number that comes from no figure.
+/// Returns `true` if a finding warns of a script's number that comes from no figure, or that stands in a tool's line.
 fn is_above_its_tools(finding: &Finding) -> bool {
     script_figure_differs::DETECTOR.made(finding)
         && finding.severity >= Some(Severity::Warn)
@@ -472,7 +472,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
     // The line that a reader quotes.
     if let Some(finding) = findings.iter().find(|finding| is_above_its_tools(finding)) {
         let because =
-            format!("the script prints a better number than all of its tools: {} {}", finding.code, finding.name);
+            format!("the script prints a number that none of its tools printed: {} {}", finding.code, finding.name);
         return (RunVerdict::Inconclusive, because);
     }
     if let Some(why) = too_little_checked(run, judged) {

@@ -101,6 +101,24 @@ fn a_number_of_another_direction_or_distance_is_unverifiable_and_names_the_neare
     assert!((far.nearest.expect("one").excess - 0.094).abs() < 0.001);
 }
 
+/// An amount and its time are a rate.
+#[test]
+fn a_time_that_nothing_explains_beside_a_claimed_amount_is_a_rate_that_nobody_compared() {
+    let rates = |text: &str| {
+        let parsed = of(text, &two()[..1]);
+        (claims(&parsed).len(), parsed.unmatched.rates())
+    };
+    assert_eq!(rates("took 0.571 s for 67108864 bytes\n"), (1, 1));
+    assert_eq!(rates("67108864 bytes written in 357.2 ms\n"), (1, 1));
+    // The time of the pass with and without its sync, one that has more in it, one of another line.
+    assert_eq!(rates("67108864 bytes written in 0.500 s\n").1, 0);
+    assert_eq!(rates("67108864 bytes written in 0.800 s\n").1, 0);
+    assert_eq!(rates("67108864 bytes written in 0.970 s\n").1, 0);
+    assert_eq!(rates("67108864 bytes written\nstarted after 0.571 s\n").1, 0);
+    // The line says what its amount was divided by.
+    assert_eq!(rates("67108864 bytes written in 0.500 s, started after 0.371 s\n").1, 0);
+}
+
 #[test]
 fn a_coarse_number_could_agree_by_chance() {
     let parsed = of("write: 0.1 GB/s\n", &two());

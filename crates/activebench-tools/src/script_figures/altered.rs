@@ -1,15 +1,18 @@
 //! Lines of a tool that came out with other numbers: `iozone ... | awk '{$3 = 2 * $3; print}'`.
 //!
 //! Such a line has the words of a line that a tool wrote and most of its numbers, and the tool's own line is not in the
-//! output. Punctuation and blanks do not count where there is more than one number. A number that is traced, that was rounded, or that is in another unit is
-//! no fault of this kind.
+//! output. Punctuation and blanks do not count where there is more than one number. A number that is traced, that was
+//! rounded, or that is in another unit is no fault of this kind.
+//!
+//! A number without a unit is a count, or its unit is in a heading. A script may write such lines of its own, so it is
+//! [`Fault::OtherNumber`], which accuses nobody. It is looked for where the script shows other lines of that output.
 
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::claim::{Claim, Printed, SourceLine};
 use activebench_model::output::ToolOutput;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
-use activebench_model::units::Quantity;
+use activebench_model::units::{Quantity, Unit};
 
 use crate::printed_numbers::{each_line, unit_at};
 
@@ -18,6 +21,9 @@ pub(super) const ROUNDING_RATIO: f64 = 0.01;
 
 /// Fewest letters by which a line is known again.
 const LEAST_LETTERS: usize = 5;
+
+/// Fewest characters with blanks and punctuation by which a line with fewer letters than that and one number is known.
+const LEAST_FRAME: usize = 12;
 
 /// Fewest equal numbers that identify a line with fewer letters than [`LEAST_LETTERS`].
 const LEAST_EQUAL: usize = 3;
@@ -33,15 +39,16 @@ struct Shape<'a> {
     frame: String,
     letters: usize,
     numbers: Vec<&'a str>,
-    /// What follows each number.
-    behind: Vec<&'a str>,
+    /// What is before each number, and what follows it.
+    around: Vec<(&'a str, &'a str)>,
 }
 
 /// `None` for a line without a number.
 fn shape(line: &str) -> Option<Shape<'_>> {
     let (mut words, mut frame, mut letters) = (String::new(), String::new(), 0);
-    let (mut numbers, mut behind) = (Vec::new(), Vec::new());
-    let mut rest = line.trim();
+    let (mut numbers, mut around) = (Vec::new(), Vec::new());
+    let line = line.trim();
+    let mut rest = line;
     while let Some(first) = rest.chars().next() {
         let is_part: fn(char) -> bool = match first {
             first if first.is_ascii_digit() => |c| c.is_ascii_digit() || matches!(c, '.' | ','),
@@ -54,10 +61,11 @@ fn shape(line: &str) -> Option<Shape<'_>> {
         };
         let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
+        let before = &line[..line.len() - rest.len()];
         rest = after;
         if first.is_ascii_digit() {
             numbers.push(word.trim_end_matches(['.', ',']));
-            behind.push(after);
+            around.push((before, after));
             words.push('#');
             frame.push('#');
         } else {
@@ -67,7 +75,7 @@ fn shape(line: &str) -> Option<Shape<'_>> {
         }
         words.push(' ');
     }
-    (!numbers.is_empty()).then_some(Shape { words, frame, letters, numbers, behind })
+    (!numbers.is_empty()).then_some(Shape { words, frame, letters, numbers, around })
 }
 
 fn value_of(number: &str) -> Option<f64> {
@@ -97,9 +105,10 @@ pub(super) fn is_of_units(ratio: f64) -> bool {
 /// Returns `true` for lines of the same words where one must be the other: as many of their numbers are alike.
 fn is_the_line(own: &Shape<'_>, of_tool: &Shape<'_>, equal: usize) -> bool {
     let all = own.numbers.len();
+    let least_frame = if own.letters >= LEAST_LETTERS { 0 } else { LEAST_FRAME };
     match own.letters >= LEAST_LETTERS {
-        // `reads/s 300` are a script's own words, too.
-        true if all == 1 => own.frame == of_tool.frame,
+        // `reads/s 300` are a script's own words, too, unless the blanks are the tool's.
+        _ if all == 1 => own.frame == of_tool.frame && own.frame.len() >= least_frame,
         true => 2 * equal >= all,
         false => equal >= LEAST_EQUAL && 2 * equal > all || equal > 0 && own.frame == of_tool.frame,
     }
@@ -113,6 +122,26 @@ pub(super) struct Written<'a> {
     pub(super) files: &'a [ToolOutput],
     /// Their lines that the command printed.
     pub(super) shown: &'a HashSet<String>,
+    /// True if a program that is no measurement printed a report: its lines have the words of another report.
+    pub(super) is_beside_a_helper: bool,
+}
+
+/// A line of a tool.
+struct OfTool {
+    text: String,
+    /// True if the command printed other lines of the same output.
+    is_shown_in_part: bool,
+}
+
+impl Written<'_> {
+    /// Returns true if the command printed a line with a number of this output.
+    fn shows(&self, output: &ToolOutput) -> bool {
+        let mut shows = false;
+        each_line(output, |_, _, text, _| {
+            shows |= text.contains(|c: char| c.is_ascii_digit()) && self.shown.contains(text.trim());
+        });
+        shows
+    }
 }
 
 /// Marks the numbers that differ from those of the tool's own line, and adds those that are not among the figures.
@@ -134,42 +163,111 @@ pub(super) fn mark(
     if wanted.is_empty() {
         return;
     }
-    let mut written: HashMap<String, Vec<String>> = HashMap::new();
+    let mut written: HashMap<String, Vec<OfTool>> = HashMap::new();
     // A file is not printed as a whole, and a report of another day has its lines of one number.
     let printed = of_tools.printed.iter().map(|output| (output, 1));
     for (output, least_numbers) in printed.chain(of_tools.files.iter().map(|output| (output, 2))) {
+        let is_shown_in_part = !of_tools.is_beside_a_helper && of_tools.shows(output);
         each_line(output, |_, _, text, _| {
             let is_wanted = |shape: &Shape<'_>| shape.numbers.len() >= least_numbers && wanted.contains(&shape.words);
             let Some(Shape { words, .. }) = shape(text).filter(is_wanted) else { return };
             let alike = written.entry(words).or_default();
             if alike.len() < MOST_ALIKE && !of_tools.shown.contains(text.trim()) {
-                alike.push(text.trim().to_owned());
+                alike.push(OfTool { text: text.trim().to_owned(), is_shown_in_part });
             }
         });
     }
     for line in &own {
         let Some(of_own) = shape(&line.text) else { continue };
         let candidates = written.get(&of_own.words).map_or(&[][..], Vec::as_slice);
-        let candidates: Vec<(&str, Shape<'_>)> =
-            candidates.iter().filter_map(|text| Some((text.as_str(), shape(text)?))).collect();
+        let candidates: Vec<(&OfTool, Shape<'_>)> =
+            candidates.iter().filter_map(|line| Some((line, shape(&line.text)?))).collect();
         let equal = |of_tool: &Shape<'_>| {
             of_own.numbers.iter().zip(&of_tool.numbers).filter(|(own, other)| are_alike(own, other)).count()
         };
         let nearest = candidates.iter().max_by_key(|(_, of_tool)| equal(of_tool));
-        let Some((text, of_tool)) = nearest.filter(|(_, of_tool)| is_the_line(&of_own, of_tool, equal(of_tool))) else {
+        let Some((known, of_tool)) = nearest.filter(|(_, of_tool)| is_the_line(&of_own, of_tool, equal(of_tool)))
+        else {
             continue;
         };
         for (place, (number, meant)) in of_own.numbers.iter().zip(&of_tool.numbers).enumerate() {
-            let is_of_any = candidates.iter().any(|(_, other)| are_alike(number, other.numbers[place]));
+            if number == meant {
+                keep(line, number, figures);
+            }
+            if candidates.iter().any(|(_, other)| are_alike(number, other.numbers[place])) {
+                continue;
+            }
+            let (before, behind) = of_own.around[place];
+            let text = known.text.as_str();
+            let claim = claims.iter().find(|claim| claim.source.text.trim() == text && claim.printed.text == *meant);
+            let is_figure = || figures.iter().any(|one| one.source == *line && one.printed.text == *number);
+            if claim.is_none() && unit_at(behind).is_none() && !is_figure() {
+                let column: Vec<&str> = candidates.iter().map(|(_, other)| other.numbers[place]).collect();
+                if known.is_shown_in_part && !is_a_name(before, behind) && !summarises(number, &column) {
+                    figures.extend(other_number(line, number, meant));
+                }
+                continue;
+            }
             let (Some(value), Some(expected)) = (value_of(number), value_of(meant)) else { continue };
-            if !is_of_any && !is_of_units(value / expected) {
-                let claim =
-                    claims.iter().find(|claim| claim.source.text.trim() == *text && claim.printed.text == *meant);
-                let ratio = value / expected;
-                alter(line, Other { number, ratio, behind: of_own.behind[place] }, claim, figures);
+            if !is_of_units(value / expected) {
+                let decimals = Some(decimals_of(meant));
+                alter(line, Other { number, ratio: value / expected, behind, decimals }, claim, figures);
             }
         }
     }
+}
+
+/// States that a number is the tool's own, which no claim has: the script changed something else in the line.
+fn keep(line: &SourceLine, number: &str, figures: &mut [ScriptFigure]) {
+    let is_it = |figure: &&mut ScriptFigure| figure.source == *line && figure.printed.text == number;
+    if let Some(figure) = figures.iter_mut().find(is_it).filter(|figure| figure.origin.is_none()) {
+        figure.origin = Some(Origin { derivation: Derivation::Equal, claims: Vec::new(), value: figure.value });
+    }
+}
+
+/// Returns true for a number that counts nothing: a part of a date, of a time of day, of a version or of a word, the
+/// number of a process or of something else in a row.
+fn is_a_name(before: &str, behind: &str) -> bool {
+    let is_joint = |sign: char| matches!(sign, ':' | '-' | '.' | '_' | '[' | '#' | '@') || sign.is_alphanumeric();
+    let is_in_words = |sign: char| sign.is_alphabetic() || matches!(sign, '_' | '[' | '#' | '@');
+    let digit_before = |text: &str| text.ends_with(|sign: char| sign.is_ascii_digit());
+    let last = before.chars().next_back();
+    let joins = |sign: char| is_joint(sign) && digit_before(&before[..before.len() - sign.len_utf8()]);
+    let of_a_word = last.is_some_and(|sign| is_in_words(sign) || joins(sign));
+    let mut rest = behind.chars();
+    let first = rest.next();
+    let continues = first.is_some_and(|sign| matches!(sign, ':' | '-' | '_' | ']'))
+        && rest.next().is_none_or(|sign| sign.is_alphanumeric() || sign == ' ');
+    let word = before.trim_end_matches([' ', '=', ':']).rsplit(|sign: char| !sign.is_alphabetic()).next().unwrap_or("");
+    let names = ["pid", "tid", "process", "job", "jobs", "run", "test", "group", "groupid", "id", "version", "seed"];
+    of_a_word || continues || names.contains(&word.to_lowercase().as_str())
+}
+
+/// Returns true if a number is one that a script computes from those of several lines of a tool.
+fn summarises(number: &str, column: &[&str]) -> bool {
+    let values: Vec<f64> = column.iter().filter_map(|number| number.replace(',', "").parse().ok()).collect();
+    let Some(own) = number.replace(',', "").parse::<f64>().ok().filter(|_| values.len() > 1) else { return false };
+    let sum: f64 = values.iter().sum();
+    [sum, sum / values.len() as f64].iter().any(|one| (own - one).abs() <= ROUNDING_RATIO * one.max(own))
+}
+
+/// Returns a number without a unit that is not the tool's; `None` for one that was rounded or is in another unit.
+fn other_number(line: &SourceLine, number: &str, meant: &str) -> Option<ScriptFigure> {
+    let read = |text: &str| text.replace(',', "").parse::<f64>().ok();
+    let (value, expected) = (read(number)?, read(meant)?);
+    let decimals = decimals_of(number);
+    let is_next = (value - expected).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?);
+    let is_rounded = is_next && decimals < decimals_of(meant);
+    let is_scaled = value > 0.0 && expected > 0.0 && is_of_units(value / expected);
+    let quantity = |value: f64| Quantity { value, unit: Unit::Count };
+    (!is_rounded && !is_scaled).then(|| ScriptFigure {
+        printed: Printed { text: number.to_owned(), unit: String::new() },
+        value: quantity(value),
+        source: line.clone(),
+        origin: Some(Origin { derivation: Derivation::Equal, claims: Vec::new(), value: quantity(expected) }),
+        phases: Vec::new(),
+        fault: Some(Fault::OtherNumber),
+    })
 }
 
 /// A number of a line that is not the tool's own.
@@ -180,6 +278,12 @@ pub(super) struct Other<'a> {
     pub(super) ratio: f64,
     /// What follows it in its line.
     pub(super) behind: &'a str,
+    /// The decimals of the tool's own; `None` where its text is not known.
+    pub(super) decimals: Option<usize>,
+}
+
+fn decimals_of(number: &str) -> usize {
+    number.split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// States a number of a line that is not the tool's own.
@@ -214,11 +318,17 @@ impl Other<'_> {
     /// Returns the number as a figure where no claim has it: a number of seconds. A time of day and the number of a
     /// process have no unit.
     fn figure(self, line: &SourceLine) -> Option<ScriptFigure> {
-        let Self { number, ratio, behind } = self;
+        let Self { number, ratio, behind, decimals } = self;
         let (found, value) = (unit_at(behind)?, value_of(number)?);
-        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let is_rounded = (value - value / ratio).abs() <= 10_f64.powi(-i32::try_from(decimals).ok()?);
-        let factor = found.factors.first().filter(|_| !is_rounded)?;
+        let own = decimals_of(number);
+        let is_next = (value - value / ratio).abs() <= 10_f64.powi(-i32::try_from(own).ok()?);
+        // One step away it was rounded, or cut off, unless it has all digits of the tool's own.
+        let fault = match (is_next, decimals) {
+            (false, _) => Fault::Altered,
+            (true, Some(decimals)) if own >= decimals => Fault::OtherNumber,
+            (true, _) => return None,
+        };
+        let factor = found.factors.first()?;
         let value = Quantity { value: value * factor, unit: found.unit };
         Some(ScriptFigure {
             printed: Printed { text: number.to_owned(), unit: found.text },
@@ -229,7 +339,7 @@ impl Other<'_> {
                 claims: Vec::new(),
                 value: Quantity { value: value.value / ratio, ..value },
             }),
-            fault: Some(Fault::Altered),
+            fault: Some(fault),
             phases: Vec::new(),
         })
     }

@@ -50,7 +50,7 @@ pub(super) fn mark(
             let ratio = claim.value.value / own.value.value;
             let is_of_another = measured.claims.iter().any(|other| other.metric == own.metric && agree(claim, other));
             if is_own(&claim.source.text) && !is_of_another && !is_of_units(ratio) {
-                let other = Other { number: &claim.printed.text, ratio, behind: &claim.printed.unit };
+                let other = Other { number: &claim.printed.text, ratio, behind: &claim.printed.unit, decimals: None };
                 alter(&claim.source, other, Some(own), figures);
             }
         }

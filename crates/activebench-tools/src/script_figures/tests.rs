@@ -153,6 +153,76 @@ fn a_row_of_numbers_with_another_number_is_altered() {
     assert_eq!(faulty("  49152   64   473104   421927   365593   764452\n").len(), 3);
 }
 
+/// A count has no unit, and the unit of a latency may be in the heading.
+#[test]
+fn a_number_without_a_unit_in_the_place_of_the_tool_s_is_another_number() {
+    let of_tool = "sysbench 1.0.20 (pid 71)
+started at 10:11:12
+Latency (ms):
+         min:                                    0.08
+         avg:                                    1.20
+    events (avg/stddev):           8337.0000/0.00
+fsyncs: 128 of 9000
+[71] worker done: 5 of 7
+moved 300 keys at 0.1 MB/s and waited 2.65 s
+";
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let found = |outputs: &[&str], text: &str| -> Vec<(String, Fault)> {
+        let output = |text: &&str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let outputs: Vec<ToolOutput> = outputs.iter().map(output).collect();
+        let measurements = vec![measurement.clone(); outputs.len()];
+        let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &[], phases: &[] };
+        let figures = script_figures(&output(&text), measured);
+        figures.into_iter().filter_map(|figure| Some((figure.printed.text, figure.fault?))).collect()
+    };
+    let changed = |from: &str, to: &str| found(&[of_tool], &of_tool.replace(from, to));
+    let other = |number: &str| vec![(number.to_owned(), Fault::OtherNumber)];
+    assert_eq!(changed("0.08", "0.02"), other("0.02"));
+    assert_eq!(changed("8337.0000", "16337.0000"), other("16337.0000"));
+    assert_eq!(changed("128 of", "12 of"), other("12"));
+    assert_eq!(changed("128 of", "0 of"), other("0"));
+    // One step of its last digit, and more.
+    assert_eq!(changed("0.1 MB/s", "0.2 MB/s"), other("0.2"));
+    assert_eq!(changed("2.65 s", "1.65 s"), vec![("1.65".to_owned(), Fault::Altered)]);
+    assert_eq!(changed("2.65 s", "2.7 s"), []);
+    // Nothing, rounded, in another unit, the number of a process, a time of day.
+    assert_eq!(changed("x", "x"), []);
+    assert_eq!(changed("0.08", "0.1"), []);
+    assert_eq!(changed("0.08", "80"), []);
+    assert_eq!(changed("71", "93"), []);
+    assert_eq!(changed("10:11:12", "10:31:12"), []);
+    // A line of the script among none of the tool's; the sum of two runs; the report of a helper.
+    assert_eq!(found(&[of_tool], "fsyncs: 12 of 9000\n"), []);
+    let second = of_tool.replace("128", "72");
+    let sum = of_tool.replace("128 of", "200 of");
+    assert_eq!(found(&[of_tool, &second], &sum), []);
+    let dd = "600+0 records in\n600+0 records out\n629145600 bytes (629 MB, 600 MiB) copied, 1 s, 629 MB/s\n";
+    let helper = "1+0 records in\n1+0 records out\n512 bytes copied, 0.1 s, 5.1 kB/s\n";
+    let last = dd.lines().last().expect("three lines");
+    assert_eq!(found(&[dd], &format!("{helper}{last}\n")), []);
+    assert_eq!(found(&[dd], &dd.replace("600+0", "900+0")).len(), 2);
+}
+
+/// `sed 's/\[[0-9]*\]/[1]/'` masks the number of a process.
+#[test]
+fn a_number_in_a_line_of_which_something_else_was_changed_is_the_tool_s_own() {
+    let of_tool = "metrc: [71] hdd  5852 ops at 21476.81 ops/s\n";
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let found = |text: &str| {
+        let output = |text: &str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let outputs = [output(of_tool)];
+        let measured =
+            Measured { measurements: std::slice::from_ref(&measurement), outputs: &outputs, claims: &[], phases: &[] };
+        let figures = script_figures(&output(text), measured);
+        let rate = figures.into_iter().find(|figure| figure.printed.unit == "ops/s").expect("it has a rate");
+        (rate.origin.is_some(), rate.fault)
+    };
+    assert_eq!(found("metrc: [1] hdd  5852 ops at 21476.81 ops/s\n"), (true, None));
+    assert_eq!(found("metrc: [1] hdd  5852 ops at 31476.81 ops/s\n"), (false, None));
+    assert_eq!(found("metrc: [71] hdd  5852 ops at 31476.81 ops/s\n"), (true, Some(Fault::Altered)));
+    assert_eq!(found("we saw 21476.81 ops/s\n"), (false, None));
+}
+
 /// Numbers of a script that ran fio into a file and then printed this, which were altered.
 fn altered_of_a_file(file: &str, printed: &str) -> Vec<String> {
     let files = vec![ToolFile { name: "o.json".to_owned(), bytes: file.as_bytes().to_vec() }];
