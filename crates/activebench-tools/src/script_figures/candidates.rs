@@ -121,6 +121,8 @@ pub(super) struct Candidates<'a> {
     repeats: Vec<Vec<usize>>,
     /// Words of the phases, by the only measurement whose phases have them.
     pub(super) words: HashMap<String, u32>,
+    /// The loads that there are.
+    pub(super) loads: HashSet<Load>,
     /// The passes that have a word in their names, and one that is no direction and no order: `rewrite`, names of jobs.
     passes: HashMap<String, HashSet<usize>>,
 }
@@ -172,7 +174,8 @@ impl<'a> Candidates<'a> {
         all.extend((0..claims.len()).filter_map(|place| in_blocks(place, claims, &described)));
         all.extend(together.iter().flat_map(|places| of_several(places, claims, &described)));
         let repeats = repeats.into_values().filter(|places| places.len() > 1).collect();
-        Self { all, claims, repeats, words: words_of(&described), passes: passes_of(&described) }
+        let loads = all.iter().map(|candidate| candidate.load).collect();
+        Self { all, claims, repeats, words: words_of(&described), loads, passes: passes_of(&described) }
     }
 
     /// Returns `true` if one of the words is of a pass's name, and none of them is of the name of this pass.

@@ -205,7 +205,8 @@ impl Label {
 
     /// Returns `true` if the words name the load of another pass.
     fn names_other_load(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
-        candidates.all().iter().any(|other| self.load.names_other(candidate.load, other.load))
+        self.load != Load::default()
+            && candidates.loads.iter().any(|other| self.load.names_other(candidate.load, *other))
     }
 
     fn admits_direction(&self, candidate: &Candidate) -> bool {

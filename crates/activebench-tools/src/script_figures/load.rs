@@ -7,7 +7,7 @@ use activebench_model::phase::{Phase, Submission};
 use regex::{Captures, Regex};
 
 /// A load, or what words say of one; `None` for what is not known or not named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Load {
     /// Bytes of an operation.
     block_bytes: Option<u64>,
