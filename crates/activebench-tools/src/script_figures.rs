@@ -89,11 +89,10 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         // The label of a number stands behind the number before it.
         let is_same_line = place > 0 && own[place - 1].source == number.source;
         begin = if is_same_line { begin } else { 0 };
-        row = if is_same_line {
-            row
-        } else {
-            load_of_row(own[place..].iter().take_while(|one| one.source == number.source))
-        };
+        if !is_same_line {
+            let length = own[place..].iter().take_while(|one| one.source == number.source).count();
+            row = load_of_row(&own[place..place + length]);
+        }
         let (label, place) = Label::of(&number.source.text, begin, &number.printed);
         begin = place.end;
         let line = number.source.text.as_str();
@@ -144,11 +143,11 @@ fn names_no_way(text: &str) -> bool {
 
 /// Returns the load that a row of numbers is about: what its cells say below the heads of their columns, or what stands
 /// before its first rate.
-fn load_of_row<'a>(mut row: impl Iterator<Item = &'a &'a PrintedNumber>) -> Load {
-    let Some(first) = row.next() else { return Load::default() };
+fn load_of_row(row: &[&PrintedNumber]) -> Load {
+    let Some(first) = row.first() else { return Load::default() };
     let line = first.source.text.as_str();
     let is_rate = |number: &&&PrintedNumber| matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec);
-    let rate = Some(&first).into_iter().copied().chain(row).find(|number| is_rate(&number)).unwrap_or(first);
+    let rate = row.iter().find(is_rate).unwrap_or(first);
     let before = line.find(&rate.printed.text).map_or("", |at| &line[..at]);
     let named = Load::of_words(before);
     first.row.as_deref().map_or(named, |cells| Load::of_words(cells).or(named))
