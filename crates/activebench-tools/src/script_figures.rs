@@ -84,28 +84,23 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let candidates = Candidates::of(measured);
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
-    let (mut begin, mut row, mut row_label) = (0, Load::default(), String::new());
-    for (place, number) in own.iter().enumerate() {
-        // The label of a number stands behind the number before it.
-        let is_same_line = place > 0 && own[place - 1].source == number.source;
-        begin = if is_same_line { begin } else { 0 };
-        if !is_same_line {
-            let length = own[place..].iter().take_while(|one| one.source == number.source).count();
-            row = load_of_row(&own[place..place + length]);
+    for row in own.chunk_by(|one, next| one.source == next.source) {
+        let load = load_of_row(row);
+        let line = row[0].source.text.as_str();
+        // The label of a number stands behind the number before it, that of the row before its first one.
+        let (mut begin, mut row_label) = (0, None);
+        for number in row {
+            let (label, place) = Label::of(line, begin, &number.printed);
+            begin = place.end;
+            let row_label = *row_label.get_or_insert(&line[..place.start]);
+            // The columns are known, and say neither direction nor order: the label of the row does.
+            let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();
+            let of_row = is_cell.then(|| row_label.to_owned());
+            let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
+            let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
+            let label = label.within(around.iter().map(String::as_str));
+            figures.extend(trace(number, &label.of_counted(number.counted.direction()).in_row(load), &candidates));
         }
-        let (label, place) = Label::of(&number.source.text, begin, &number.printed);
-        begin = place.end;
-        let line = number.source.text.as_str();
-        if !is_same_line {
-            row_label = line[..place.start].to_owned();
-        }
-        // The columns are known, and say neither direction nor order: the label of the row does.
-        let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();
-        let of_row = is_cell.then(|| row_label.clone());
-        let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
-        let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
-        let label = label.within(around.iter().map(String::as_str));
-        figures.extend(trace(number, &label.of_counted(number.counted.direction()).in_row(row), &candidates));
     }
     let alone = alone::numbers_alone(of_command);
     let has_unit = |one: &alone::Alone| {

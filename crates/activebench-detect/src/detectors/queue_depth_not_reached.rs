@@ -18,15 +18,15 @@
 //!
 //! When it fails, the claims for storage are misleading.
 //!
-//! The last two rows are judged only when 90 % of the bytes passed the device and the operations fill the claimed
+//! The last three rows are judged only when 90 % of the bytes passed the device and the operations fill the claimed
 //! depth four times. Operations in flight there are `device_queue_depth_mean` times the bytes of a request over those
 //! of an operation, because requests merge and split. If some requests were not seen, but the rest shows that they
 //! did not go one by one, only the note could be missed. It is then not applicable. Operations between submission and
 //! completion are their number times their mean latency over the window (Little's law).
 //!
 //! # When it is wrong
-//! The depth at the device is a mean over the window, pauses included. Only the third row uses the mean over the time
-//! in which the device was busy.
+//! The depth at the device is a mean over the window, pauses included. Only the third and fourth row use the mean over
+//! the time in which the device was busy.
 //!
 //! # What to do
 //! Use an engine that is asynchronous for this kind of I/O (libaio needs O_DIRECT), or quote the figure as one of
@@ -34,7 +34,7 @@
 //!
 //! # References
 //! fio #1388, #512, #875, PR #347. fio 3.33, libaio, depth 32: 1.07 in flight buffered, 7.1 direct (measured). A disk of
-//! virtio with 256 descriptors: 1.1 of 16 direct operations of 1 MiB, 3 to 6 of 128 KiB (measured).
+//! virtio with 254 segments a request: 0.8 to 3.0 of 16 direct operations of 1 MiB, 3.2 to 6.0 of 128 KiB (measured).
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;

@@ -254,7 +254,7 @@ fn is_about_what_was_printed(finding: &Finding) -> bool {
 }
 
 /// Returns `true` if a finding warns of a script's number that comes from no figure, or that stands in a tool's line.
-fn is_above_its_tools(finding: &Finding) -> bool {
+fn is_of_no_figure(finding: &Finding) -> bool {
     script_figure_differs::DETECTOR.made(finding)
         && finding.severity >= Some(Severity::Warn)
         && finding.claims.is_empty()
@@ -470,7 +470,7 @@ fn judge_run(run: &Run<'_>, judged: &[JudgedClaim], findings: &[Finding]) -> (Ru
         return (RunVerdict::Inconclusive, because);
     }
     // The line that a reader quotes.
-    if let Some(finding) = findings.iter().find(|finding| is_above_its_tools(finding)) {
+    if let Some(finding) = findings.iter().find(|finding| is_of_no_figure(finding)) {
         let because =
             format!("the script prints a number that none of its tools printed: {} {}", finding.code, finding.name);
         return (RunVerdict::Inconclusive, because);
