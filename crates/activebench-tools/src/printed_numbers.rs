@@ -26,7 +26,7 @@ use units::is_rate;
 pub(crate) use units::unit_at;
 pub use words::Order;
 use words::{Heading, Words};
-pub(crate) use words::{direction_of, order_of, words};
+pub(crate) use words::{STATISTICS, direction_of, order_of, words};
 
 /// Largest number of candidates that are kept: the last ones, because a program prints its summary at its end.
 pub const MOST_NUMBERS: usize = 512;

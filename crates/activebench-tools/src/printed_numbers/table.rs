@@ -150,12 +150,7 @@ impl Table {
         if !heads.iter().any(|(_, head)| units::unit_of_label(head).is_some()) {
             return None;
         }
-        let is_one = |(_, cell): &(usize, &str)| numerals(cell).nth(1).is_none();
-        if heads.len() < 2 || heads.len() != cells.len() || !cells.iter().all(is_one) {
-            return None;
-        }
-        let place = cells.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
-        Some(heads[place].1.trim().to_owned())
+        same_cell(&heads, &cells, numeral).map(|(_, head)| head.trim().to_owned())
     }
 
     /// Returns `true` if commas divide the head and the row into as many cells.
@@ -236,16 +231,23 @@ const SPLITS: [Split; 5] = [
 
 /// Returns the cell at the place of a number if a head and its row have as many cells, with its place.
 fn by_count<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<(Range<usize>, &'a str)> {
-    SPLITS.iter().map(|split| (split(head), split(row))).find_map(|(heads, row)| {
-        // Two numbers in a cell are two columns.
-        let is_split = row.iter().all(|(_, cell)| numerals(cell).nth(1).is_none());
-        if heads.len() < 2 || heads.len() != row.len() || !is_split {
-            return None;
-        }
-        let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
-        let (at, cell) = heads[place];
-        Some((at..at + cell.len(), cell))
-    })
+    SPLITS.iter().find_map(|split| same_cell(&split(head), &split(row), numeral))
+}
+
+/// Returns the head over the cell of a number, with its place, where heads and cells are as many.
+fn same_cell<'a>(
+    heads: &[(usize, &'a str)],
+    row: &[(usize, &str)],
+    numeral: &Numeral<'_>,
+) -> Option<(Range<usize>, &'a str)> {
+    // Two numbers in a cell are two columns.
+    let is_split = row.iter().all(|(_, cell)| numerals(cell).nth(1).is_none());
+    if heads.len() < 2 || heads.len() != row.len() || !is_split {
+        return None;
+    }
+    let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+    let (at, head) = heads[place];
+    Some((at..at + head.len(), head))
 }
 
 /// Returns the cells of a line that a place touches.

@@ -101,7 +101,8 @@ impl Words {
     }
 }
 
-const STATISTICS: &[&str] = &[
+/// Words of a latency and of statistics.
+pub(crate) const STATISTICS: &[&str] = &[
     "latency",
     "lat",
     "clat",

@@ -10,7 +10,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use super::load::Load;
 use super::{COPY_RATIO, Measured};
-use crate::printed_numbers::{Order, Reading, direction_of, number_of, order_of, words};
+use crate::printed_numbers::{Order, Reading, STATISTICS, direction_of, number_of, order_of, words};
 
 /// Most figures that are taken together: a script adds up a few.
 const MOST_TOGETHER: usize = 64;
@@ -416,7 +416,7 @@ fn passes_of(described: &[Described<'_>]) -> HashMap<String, HashSet<usize>> {
     passes
 }
 
-/// Words that say what a number is, though jobs are named so: `write_iops`, `read_throughput`.
+/// Words that, as those of latencies and statistics do, say what a number is, though jobs are named so: `write_iops`, `read_throughput`.
 const METRICS: &[&str] = &[
     "iops",
     "ops",
@@ -426,10 +426,6 @@ const METRICS: &[&str] = &[
     "throughput",
     "rate",
     "speed",
-    "latency",
-    "lat",
-    "clat",
-    "slat",
     "time",
     "mb",
     "mib",
@@ -443,14 +439,6 @@ const METRICS: &[&str] = &[
     "ms",
     "us",
     "ns",
-    "avg",
-    "average",
-    "mean",
-    "median",
-    "min",
-    "max",
-    "minimum",
-    "maximum",
     "best",
     "worst",
     "total",
@@ -482,7 +470,7 @@ const METRICS: &[&str] = &[
 ];
 
 fn is_name(word: &str) -> bool {
-    word.len() > 1 && !METRICS.contains(&word)
+    word.len() > 1 && !METRICS.contains(&word) && !STATISTICS.contains(&word)
 }
 
 fn is_plain(word: &str) -> bool {
