@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -548,7 +548,26 @@ impl Volume {
 impl Volume {
     /// Returns `false` when a process still uses the mount.
     fn try_unmount(&self) -> bool {
-        Command::new("umount").arg("--quiet").arg(self.path()).status().is_ok_and(|status| status.success())
+        let unmounted = Command::new("umount").arg("--quiet").arg(self.path()).status();
+        let unmounted = unmounted.is_ok_and(|status| status.success());
+        if unmounted {
+            self.wait_until_released();
+        }
+        unmounted
+    }
+
+    /// Waits until the kernel lets go of the device. A test beside this one may have copied the mount into a namespace
+    /// of its own, where it stays with its page cache until that namespace ends.
+    fn wait_until_released(&self) {
+        let Some(device) = self.device().filter(|device| !swaps_to(device) && !is_mounted(device)) else { return };
+        let end = Instant::now() + Duration::from_secs(20);
+        while fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device).is_err() {
+            if Instant::now() > end {
+                eprintln!("cleaning up: {device} stays in use");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Unmounts the file system; the device stays.
@@ -605,6 +624,12 @@ impl Drop for Volume {
             }
         }
     }
+}
+
+/// Returns `true` when a file system of a device is mounted here.
+fn is_mounted(device: &str) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("the list of mounts");
+    mounts.lines().any(|line| line.split(' ').next() == Some(device))
 }
 
 /// Returns `true` when the kernel swaps to a device.

@@ -97,11 +97,11 @@ pub fn unused(device: &Path) -> Result<Unused, Failure> {
         return Err(refused(device, "has no known size", "look at `lsblk`"));
     };
     if let Err(error) = alone(device) {
-        return Err(refused(
-            device,
-            &format!("cannot be opened exclusively: {error}"),
-            "end what uses it; root may open it",
-        ));
+        let hint = match error.kind() {
+            std::io::ErrorKind::ResourceBusy => "end what uses it; a container may have it mounted",
+            _ => "run it as root, who may open it",
+        };
+        return Err(refused(device, &format!("cannot be opened exclusively: {error}"), hint));
     }
     let holds = signature(device)
         .map_err(|error| {

@@ -243,7 +243,9 @@ mod tests {
         let mut descriptors = Descriptors::default();
         let table = descriptors.new_table();
         let tid = std::process::id().cast_signed();
-        let mut file = tempfile::tempfile().expect("a file");
+        let file = tempfile::tempfile().expect("a file");
+        // A high number: tests beside this one open files, which take the lowest that is free.
+        let mut file = File::from(rustix::io::fcntl_dupfd_cloexec(&file, 800).expect("a number that is free"));
         file.write_all(b"0123456789").expect("it is written");
         let fd = file.as_raw_fd();
         let open = descriptors.resolve(table, tid, fd);
