@@ -63,6 +63,10 @@ pub(crate) struct Options {
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
+    /// Play the cases for a loop device on other storage (host, xfs, btrfs, zram), and no others: what holds on one
+    /// device has to hold on the next; the page then stays as it is
+    #[arg(long, value_name = "STORAGE", conflicts_with = "page")]
+    on: Option<String>,
     /// Keep the run directory of each case, and what was said of it, in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -145,8 +149,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     {
         command.args(is_asked.then_some(option));
     }
-    if let Some(case) = &options.case {
-        command.arg("--case").arg(case);
+    for (option, value) in [("--case", &options.case), ("--on", &options.on)] {
+        if let Some(value) = value {
+            command.arg(option).arg(value);
+        }
     }
     if let Some(keep) = &options.keep {
         // The runner's cases have working directories of their own, so the path must be absolute.
@@ -169,7 +175,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         (false, false) => table::render(&outcomes),
     };
     print!("{rendered}");
-    let all_of_them = options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
+    let all_of_them =
+        options.on.is_none() && options.only.is_empty() && options.case.is_none() && !outcomes.interrupted;
     if all_of_them && if are_drawn { options.page } else { !options.busy } {
         let path = workspace::root().join(if options.trace { PAGE_WITHOUT_RIGHTS } else { PAGE });
         let present = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -8,7 +8,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use activebench_e2e::truth::{self, case::Case, outcome::Outcome};
+use activebench_e2e::truth::{
+    self,
+    case::{Case, Storage},
+    outcome::Outcome,
+};
 use activebench_e2e::{BESIDE_AT_ONCE, Turn, ordinary};
 use clap::Parser;
 use serde_json::json;
@@ -43,6 +47,9 @@ struct Arguments {
     /// Run the product as an ordinary user, for whom a tracer observes: what it cannot see may leave a run undecided
     #[arg(long)]
     trace: bool,
+    /// Play the cases for a loop device on other storage, and no others
+    #[arg(long, value_enum, value_name = "STORAGE")]
+    on: Option<Storage>,
     /// Keep the run directories, and what was seen of each case, in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -79,6 +86,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let are_drawn = arguments.honest + arguments.lies > 0;
     let mut cases = if are_drawn { drawn(arguments)? } else { truth::load(&truth::corpus())? };
     cases.retain(|case| wanted(arguments, case) && (!arguments.advice || truth::advised::is_playable(case)));
+    if let Some(storage) = arguments.on {
+        cases = cases.into_iter().filter_map(|case| case.on(storage)).collect();
+    }
     if cases.is_empty() {
         return Err("no case has this code and name".to_owned());
     }
@@ -89,7 +99,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let all = json!({
         "schema": "activebench.truth/1",
         "interrupted": INTERRUPTED.load(Ordering::Relaxed),
-        "whole": arguments.only.is_empty() && arguments.case.is_none() && !are_drawn && !arguments.advice && !arguments.trace,
+        "whole": arguments.on.is_none() && arguments.only.is_empty() && arguments.case.is_none() && !are_drawn && !arguments.advice && !arguments.trace,
         "detectors": detectors,
         "cases": ended,
     });

@@ -95,6 +95,19 @@ pub struct VolumeSpec {
     pub mount: String,
 }
 
+/// Other storage on which the runs of a corpus written for loop devices are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Storage {
+    /// The file system of the folder for temporary files, whatever it is.
+    Host,
+    /// xfs on a loop device.
+    Xfs,
+    /// btrfs on a loop device.
+    Btrfs,
+    /// ext4 on a device in compressed memory.
+    Zram,
+}
+
 fn ext4() -> String {
     "ext4".to_owned()
 }
@@ -298,6 +311,34 @@ impl Case {
         if self.name.starts_with("lie-") { Kind::Lie } else { Kind::Honest }
     }
 
+    /// Returns the case on other storage. `None` when it says nothing there: it has other storage than a loop device with
+    /// a file system, or depends on the device, on a limit of its rate or on mount options.
+    #[must_use]
+    pub fn on(self, storage: Storage) -> Option<Self> {
+        let spec = self.volume.as_ref().filter(|spec| spec.kind == Medium::Loop && spec.mount == noatime())?;
+        let words = || self.command.iter().chain(&self.prepare).chain(&self.neighbours).chain(&self.options);
+        let names_device = words().any(|word| word.contains("{device}"));
+        let is_limited = self.limits.read_bytes_per_sec.or(self.limits.write_bytes_per_sec).is_some();
+        if names_device || is_limited || self.other.is_some() || self.how != How::Verify {
+            return None;
+        }
+        // The smallest xfs has 300 MiB; the others keep room for what they write beside the files.
+        let with = |kind, fs: &str| {
+            Some(VolumeSpec { kind, fs: fs.to_owned(), mib: spec.mib.max(256) + 256, mount: noatime() })
+        };
+        let volume = match storage {
+            Storage::Host => None,
+            Storage::Xfs => with(Medium::Loop, "xfs"),
+            Storage::Btrfs => with(Medium::Loop, "btrfs"),
+            Storage::Zram => with(Medium::Zram, "ext4"),
+        };
+        let again = match self.again {
+            Some(again) => Some(Box::new(again.on(storage)?)),
+            None => None,
+        };
+        Some(Self { volume, again, ..self })
+    }
+
     /// Describes what is still to be filled in; `None` for a complete case.
     pub fn gap(&self) -> Option<String> {
         let command = self.command.is_empty() && self.how != How::Recheck;
@@ -364,6 +405,25 @@ mod tests {
         let series = LIE.replace("[expect]", "repeat = 5\n[expect]");
         assert_eq!(Case::parse(&series, FOLDER, "lie-a").expect("a case").repeat, Some(5));
         check(&format!("{series}claim = 'refuted'"), FOLDER, "lie-a", "neither facts nor verdicts");
+    }
+
+    #[test]
+    fn a_case_says_whether_it_holds_on_other_storage() {
+        let parse = |more: &str| Case::parse(&format!("{LIE}{more}"), FOLDER, "lie-a").expect("a case");
+        let volume = "[volume]\nkind = 'loop'\nmib = 64\n";
+        let moved = parse(volume).on(Storage::Xfs).and_then(|case| case.volume).expect("it holds there too");
+        assert_eq!((moved.fs.as_str(), moved.mib), ("xfs", 512));
+        assert!(parse(volume).on(Storage::Host).expect("it holds there too").volume.is_none());
+        for more in
+            ["", "[volume]\nkind = 'raw-loop'\nmib = 64\n", "[volume]\nkind = 'loop'\nmib = 64\nmount = 'sync'\n"]
+        {
+            assert!(parse(more).on(Storage::Host).is_none(), "{more}");
+        }
+        let limited = format!("{volume}[limits]\nread_bytes_per_sec = 1\n");
+        assert!(parse(&limited).on(Storage::Host).is_none());
+        let mut device = parse(volume);
+        device.command.push("{device}".to_owned());
+        assert!(device.on(Storage::Btrfs).is_none());
     }
 
     #[test]
