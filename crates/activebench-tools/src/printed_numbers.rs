@@ -11,6 +11,7 @@ mod units;
 mod words;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use activebench_model::claim::{Printed, SourceLine};
@@ -70,6 +71,8 @@ pub struct BareNumber {
     pub resolution: f64,
     /// Its line in the output.
     pub source: SourceLine,
+    /// Its place in that line, in bytes.
+    pub place: Range<usize>,
     /// Bytes of its stream up to its end.
     pub printed_bytes: u64,
 }
@@ -108,6 +111,8 @@ pub struct PrintedNumber {
     pub row: Option<String>,
     /// Its line in the output.
     pub source: SourceLine,
+    /// Its place in that line, in bytes, without its unit.
+    pub place: Range<usize>,
     /// Bytes of its stream up to its end.
     pub printed_bytes: u64,
 }
@@ -231,6 +236,7 @@ fn bare_numbers(source: &SourceLine, table: &Table) -> Vec<BareNumber> {
             value,
             resolution: step / 2.0,
             source: source.clone(),
+            place: from..end,
             printed_bytes: end as u64,
         });
     }
@@ -397,6 +403,7 @@ fn read_line(
             column: table.column_of(text, &numeral),
             row: if is_first { table.described(text) } else { None },
             source: source.clone(),
+            place: numeral.start..numeral.end,
             printed_bytes: numeral.end as u64,
         });
     }

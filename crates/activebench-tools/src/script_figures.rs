@@ -90,8 +90,9 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         // The label of a number stands behind the number before it, that of the row before its first one.
         let (mut begin, mut row_label) = (0, None);
         for number in row {
-            let (label, place) = Label::of(line, begin, &number.printed);
-            begin = place.end;
+            let place = &number.place;
+            let label;
+            (label, begin) = Label::of(line, begin, number);
             let row_label = *row_label.get_or_insert(&line[..place.start]);
             // The columns are known, and say neither direction nor order: the label of the row does.
             let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();
@@ -143,8 +144,7 @@ fn load_of_row(row: &[&PrintedNumber]) -> Load {
     let line = first.source.text.as_str();
     let is_rate = |number: &&&PrintedNumber| matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec);
     let rate = row.iter().find(is_rate).unwrap_or(first);
-    let before = line.find(&rate.printed.text).map_or("", |at| &line[..at]);
-    let named = Load::of_words(before);
+    let named = Load::of_words(&line[..rate.place.start]);
     first.row.as_deref().map_or(named, |cells| Load::of_words(cells).or(named))
 }
 

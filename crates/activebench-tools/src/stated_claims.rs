@@ -143,6 +143,7 @@ impl StatedClaim {
                 column: None,
                 row: None,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
+                place: group.range(),
                 printed_bytes: begin + group.end() as u64,
             };
             found.push(StatedNumber { number, latency: self.latency });

@@ -192,6 +192,9 @@ pub struct Case {
     pub needs: Vec<String>,
     /// Volume of the run; when absent, a folder on an unspecified file system.
     pub volume: Option<VolumeSpec>,
+    /// `true` when the run writes until its volume is full, which the host's own file system must never be.
+    #[serde(default)]
+    pub fills: bool,
     /// A second volume.
     pub other: Option<VolumeSpec>,
     /// Shell scripts that run in the volume beforehand. Their writes are written back before the run.
@@ -312,14 +315,14 @@ impl Case {
     }
 
     /// Returns the case on other storage. `None` when it says nothing there: it has other storage than a loop device with
-    /// a file system, or depends on the device, on a limit of its rate or on mount options.
+    /// a file system, fills it, or depends on the device, on a limit of its rate or on mount options.
     #[must_use]
     pub fn on(self, storage: Storage) -> Option<Self> {
         let spec = self.volume.as_ref().filter(|spec| spec.kind == Medium::Loop && spec.mount == noatime())?;
         let words = || self.command.iter().chain(&self.prepare).chain(&self.neighbours).chain(&self.options);
         let names_device = words().any(|word| word.contains("{device}"));
         let is_limited = self.limits.read_bytes_per_sec.or(self.limits.write_bytes_per_sec).is_some();
-        if names_device || is_limited || self.other.is_some() || self.how != How::Verify {
+        if self.fills || names_device || is_limited || self.other.is_some() || self.how != How::Verify {
             return None;
         }
         // The smallest xfs has 300 MiB; the others keep room for what they write beside the files.

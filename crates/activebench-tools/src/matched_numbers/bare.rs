@@ -31,6 +31,7 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
         column: None,
         row: None,
         source: bare.source.clone(),
+        place: bare.place.clone(),
         printed_bytes: bare.printed_bytes,
     })
 }

@@ -1,15 +1,13 @@
 //! The words of a script around one of its numbers.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use activebench_model::claim::Printed;
 use activebench_model::direction::Direction;
 use activebench_model::script_figure::{Derivation, Fault};
 
 use super::candidates::{Candidate, Candidates, Statistic};
 use super::load::Load;
-use crate::printed_numbers::{Order, direction_of, order_of, words};
+use crate::printed_numbers::{Order, PrintedNumber, direction_of, order_of, words};
 
 /// What the words around a number say.
 #[derive(Debug, Default)]
@@ -41,14 +39,12 @@ const LATENCIES: &[&str] = &["latency", "latencies", "lat", "clat", "response"];
 const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
 impl Label {
-    /// Reads the label of a number of a line, from a place on; returns the places of the number and behind its unit. The label stands before
+    /// Reads the label of a number of a line, from a place on; returns the place behind its unit. The label stands before
     /// the number. Where nothing does, it is what follows: `812 MB/s written`.
-    pub(super) fn of(line: &str, begin: usize, number: &Printed) -> (Self, Range<usize>) {
-        let rest = line.get(begin..).unwrap_or("");
-        let at = rest.find(&number.text).unwrap_or(0);
-        let start = begin + at;
-        let (before, rest) = (&rest[..at], rest.get(at + number.text.len()..).unwrap_or(""));
-        let own = rest.trim_start().strip_prefix(&number.unit).unwrap_or(rest);
+    pub(super) fn of(line: &str, begin: usize, number: &PrintedNumber) -> (Self, usize) {
+        let before = line.get(begin..number.place.start).unwrap_or("");
+        let rest = &line[number.place.end..];
+        let own = rest.trim_start().strip_prefix(&number.printed.unit).unwrap_or(rest);
         let end = line.len() - own.len();
         let after = &own[..own.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(own.len())];
         // Behind another number, what stands before a comma is still about that one.
@@ -97,7 +93,7 @@ impl Label {
             names_latency,
             words,
         };
-        (label, start..end)
+        (label, end)
     }
 
     /// Completes what the words leave open by those of its column and of the objects that it is in, from the inside.

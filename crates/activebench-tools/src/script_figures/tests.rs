@@ -750,6 +750,13 @@ fn a_row_names_the_blocks_of_all_of_its_numbers() {
     assert_eq!(figures[1].origin, None);
     // A size that is no block of a pass names none.
     assert_eq!(faults("wrote 64k of 61.23 MB/s\n"), [None]);
+    // The digits of the rate stand in the block size, too.
+    let ran = [of(write("w", 64_300_000.0), 64 << 10), of(write("w", 128_600_000.0), 4096)];
+    let faults =
+        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran).iter().map(|figure| figure.fault).collect() };
+    assert_eq!(faults("4k 128.6 MB/s\n64k 64.3 MB/s\n"), [None; 2]);
+    assert_eq!(faults("64k 64 MB/s\n"), [None]);
+    assert_eq!(faults("128k read, 4k 64.3 MB/s\n"), [Some(Fault::OtherPass)]);
 }
 
 #[test]

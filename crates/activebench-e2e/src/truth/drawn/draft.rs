@@ -31,6 +31,7 @@ impl Draft {
             how: How::Verify,
             needs: self.needs.iter().map(|need| (*need).to_owned()).collect(),
             volume: Some(self.volume),
+            fills: false,
             other: None,
             prepare: self.prepare,
             keep_cache: self.keep_cache,
