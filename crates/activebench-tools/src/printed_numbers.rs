@@ -113,6 +113,8 @@ pub struct PrintedNumber {
     pub source: SourceLine,
     /// Its place in that line, in bytes, without its unit.
     pub place: Range<usize>,
+    /// Where the unit or the letter behind it ends, in bytes of the line.
+    pub end: usize,
     /// Bytes of its stream up to its end.
     pub printed_bytes: u64,
 }
@@ -364,13 +366,16 @@ fn read_line(
         let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
         // `IOPS: 12` is what it says, whatever stands above it.
         let is_labelled = label.trim_end().ends_with([':', '=']);
+        let own_length = own.as_ref().map(|own| own.length);
         let unit = own
+            .or_else(|| units::scaled(table.unit_in_brackets(text, &numeral)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label).filter(|_| is_labelled)?, scale))
             .or_else(|| units::scaled(stated?, scale))
             .or(of_head)
             .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label)?, scale))
             .or_else(|| units::scaled(heading.unit(text)?, scale));
+        let end = numeral.end + own_length.unwrap_or_else(|| scale.map_or(0, |scale| scale.length));
         let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
         let head = head.as_ref().map(|head| head.text.as_str());
         let words = Words::around(text, numeral.start, numeral.end, label, head, heading);
@@ -404,6 +409,7 @@ fn read_line(
             row: if is_first { table.described(text) } else { None },
             source: source.clone(),
             place: numeral.start..numeral.end,
+            end,
             printed_bytes: numeral.end as u64,
         });
     }

@@ -91,8 +91,8 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         let (mut begin, mut row_label) = (0, None);
         for number in row {
             let place = &number.place;
-            let label;
-            (label, begin) = Label::of(line, begin, number);
+            let label = Label::of(line, begin, number);
+            begin = number.end;
             let row_label = *row_label.get_or_insert(&line[..place.start]);
             // The columns are known, and say neither direction nor order: the label of the row does.
             let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();

@@ -144,6 +144,7 @@ impl StatedClaim {
                 row: None,
                 source: SourceLine { stream: stream.to_owned(), line, text: text.to_owned() },
                 place: group.range(),
+                end: group.end(),
                 printed_bytes: begin + group.end() as u64,
             };
             found.push(StatedNumber { number, latency: self.latency });

@@ -32,6 +32,7 @@ pub(super) fn meanings(bare: &BareNumber) -> impl Iterator<Item = PrintedNumber>
         row: None,
         source: bare.source.clone(),
         place: bare.place.clone(),
+        end: bare.place.end,
         printed_bytes: bare.printed_bytes,
     })
 }

@@ -186,6 +186,28 @@ fn the_bytes_before_the_end_of_a_number_are_known() {
 }
 
 #[test]
+fn a_number_in_brackets_has_the_unit_in_the_brackets_of_its_head() {
+    let head =
+        "Block | 4k            (IOPS) | 64k           (IOPS)\n ---- | ---            ----  | ----           ---- \n";
+    let row = "Read  | 154.61 MB/s  (38.6k) | 1.37 GB/s    (21.4k)\n";
+    let expected = [
+        "154.61 MB/s = 154610000|162120335.36 bytes_per_sec read",
+        "38.6 IOPS = 38600 ops_per_sec read",
+        "1.37 GB/s = 1370000000|1471026298.88 bytes_per_sec read",
+        "21.4 IOPS = 21400 ops_per_sec read",
+    ];
+    assert_eq!(shown_of(&format!("{head}{row}")), expected);
+    // A column that names no unit in brackets, and a number outside of brackets.
+    for text in [
+        "Block | 4k | 64k\nRead | 1 MB/s (38.6k) | 2 MB/s (21.4k)\n",
+        "Block | 4k (IOPS) | 64k (IOPS)\nRead | 1 MB/s 38.6k | 2 MB/s 21.4k\n",
+        "Block | 4k (IOPS) more | 64k\nRead | 1 MB/s (38.6k) | 2 MB/s (21.4k)\n",
+    ] {
+        assert!(shown_of(text).iter().all(|one| one.ends_with("bytes_per_sec read")), "{:?}", shown_of(text));
+    }
+}
+
+#[test]
 fn options_versions_dates_percentages_settings_and_zeros_are_not_figures() {
     for text in [
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",

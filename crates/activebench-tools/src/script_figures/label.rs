@@ -39,14 +39,12 @@ const LATENCIES: &[&str] = &["latency", "latencies", "lat", "clat", "response"];
 const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
 impl Label {
-    /// Reads the label of a number of a line, from a place on; returns the place behind its unit. The label stands before
+    /// Reads the label of a number of a line, from a place on. The label stands before
     /// the number. Where nothing does, it is what follows: `812 MB/s written`.
-    pub(super) fn of(line: &str, begin: usize, number: &PrintedNumber) -> (Self, usize) {
+    pub(super) fn of(line: &str, begin: usize, number: &PrintedNumber) -> Self {
         let before = line.get(begin..number.place.start).unwrap_or("");
-        let rest = &line[number.place.end..];
-        let own = rest.trim_start().strip_prefix(&number.printed.unit).unwrap_or(rest);
-        let end = line.len() - own.len();
-        let after = &own[..own.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(own.len())];
+        let behind = &line[number.end..];
+        let after = &behind[..behind.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(behind.len())];
         // Behind another number, what stands before a comma is still about that one.
         let before = if begin > 0 { before.rsplit([',', ';', '|']).next().unwrap_or(before) } else { before };
         let text = if before.contains(char::is_alphabetic) { before } else { after };
@@ -81,19 +79,7 @@ impl Label {
         let statistic = only_statistic(text);
         let names_latency = statistic.is_some() || has(LATENCIES);
         let words = vec![words];
-        let label = Self {
-            direction,
-            order,
-            derivation,
-            load,
-            names_best,
-            names_runs,
-            says_both,
-            statistic,
-            names_latency,
-            words,
-        };
-        (label, end)
+        Self { direction, order, derivation, load, names_best, names_runs, says_both, statistic, names_latency, words }
     }
 
     /// Completes what the words leave open by those of its column and of the objects that it is in, from the inside.

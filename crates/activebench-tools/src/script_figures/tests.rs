@@ -752,11 +752,34 @@ fn a_row_names_the_blocks_of_all_of_its_numbers() {
     assert_eq!(faults("wrote 64k of 61.23 MB/s\n"), [None]);
     // The digits of the rate stand in the block size, too.
     let ran = [of(write("w", 64_300_000.0), 64 << 10), of(write("w", 128_600_000.0), 4096)];
-    let faults =
-        |text: &str| -> Vec<Option<Fault>> { traced(text, &ran).iter().map(|figure| figure.fault).collect() };
+    let faults = |text: &str| -> Vec<Option<Fault>> { traced(text, &ran).iter().map(|figure| figure.fault).collect() };
     assert_eq!(faults("4k 128.6 MB/s\n64k 64.3 MB/s\n"), [None; 2]);
     assert_eq!(faults("64k 64 MB/s\n"), [None]);
     assert_eq!(faults("128k read, 4k 64.3 MB/s\n"), [Some(Fault::OtherPass)]);
+}
+
+#[test]
+fn rates_and_operations_share_a_cell() {
+    let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
+    let ran = [
+        of(read("r", 154_613_200.0), 4096),
+        of(write("w", 161_123_400.0), 4096),
+        of(read("r", 1_373_412_000.0), 65536),
+        of(write("w", 1_583_456_000.0), 65536),
+    ];
+    let table = |row: &str| {
+        let head = "Block Size | 4k            (IOPS) | 64k           (IOPS)\n  ------   | ---            ----  | ----           ---- \n";
+        let faults = traced(&format!("{head}{row}\n"), &ran);
+        faults.iter().map(|figure| (figure.origin.is_some(), figure.fault)).collect::<Vec<_>>()
+    };
+    let (right, other) = ((true, None), (true, Some(Fault::OtherPass)));
+    assert_eq!(table("Read       | 154.61 MB/s  (37.7k) | 1.37 GB/s    (21.0k)"), [right; 4]);
+    assert_eq!(table("Write      | 161.12 MB/s  (39.3k) | 1.58 GB/s    (24.2k)"), [right; 4]);
+    // The operations of the other direction, and of none.
+    assert_eq!(table("Read       | 154.61 MB/s  (39.3k) | 1.37 GB/s    (24.2k)"), [right, other, right, other]);
+    assert_eq!(table("Read       | 154.61 MB/s  (75.1k) | 1.37 GB/s    (21.0k)")[1], (false, None));
+    // The rates of the other row.
+    assert_eq!(table("Write      | 154.61 MB/s  (39.3k) | 1.58 GB/s    (24.2k)"), [other, right, right, right]);
 }
 
 #[test]
