@@ -84,6 +84,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let candidates = Candidates::of(measured);
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
+    let mut means: Vec<usize> = Vec::new();
     for row in own.chunk_by(|one, next| one.source == next.source) {
         let load = load_of_row(row);
         let line = row[0].source.text.as_str();
@@ -100,9 +101,14 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
             let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
             let label = label.within(around.iter().map(String::as_str));
-            figures.extend(trace(number, &label.of_counted(number.counted.direction()).in_row(load), &candidates));
+            let label = label.of_counted(number.counted.direction()).in_row(load);
+            if let Some(figure) = trace(number, &label, &candidates) {
+                means.extend(label.says_mean().then_some(figures.len()));
+                figures.push(figure);
+            }
         }
     }
+    mark_means_of_one(&mut figures, &means, &candidates);
     let alone = alone::numbers_alone(of_command);
     let has_unit = |one: &alone::Alone| {
         numbers.iter().any(|number| number.source == one.source && number.printed.text == one.text)
@@ -390,6 +396,25 @@ fn coarse(
     let is_nearest = |reading: &Reading| (only.value - reading.value).abs() <= 1.001 * reading.resolution;
     let most = if number.readings.iter().any(is_nearest) { ROUNDED_RATIO } else { CUT_RATIO };
     Some((only.origin(), (least >= most).then_some(Fault::Rounded)))
+}
+
+/// Finds the best of several runs that is called a mean below the figures of all of them. `means` are the figures of
+/// which the words say that; with the last run alone, they may mean that of one run over its time.
+fn mark_means_of_one(figures: &mut [ScriptFigure], means: &[usize], candidates: &Candidates<'_>) {
+    let single = |figure: &ScriptFigure| match figure.origin.as_ref().map(|origin| &origin.claims[..]) {
+        Some([claim]) => Some(claim.clone()),
+        _ => None,
+    };
+    let others = (0..figures.len()).filter(|place| !means.contains(place));
+    let printed: HashSet<String> = others.filter_map(|place| single(&figures[place])).collect();
+    for place in means {
+        let figure = &mut figures[*place];
+        let Some(claim) = single(figure).filter(|_| figure.fault.is_none()) else { continue };
+        let Some(Repeats { claims, .. }) = candidates.repeats_of(&claim) else { continue };
+        if claims.iter().all(|other| printed.contains(*other)) && candidates.is_best(&claim) {
+            figure.fault = Some(Fault::OtherSummary);
+        }
+    }
 }
 
 /// Takes the fault from the best of several runs where the others are there to be read, too: as a mean, only where the

@@ -202,6 +202,12 @@ impl<'a> Candidates<'a> {
         Some(Repeats { claims, lines })
     }
 
+    /// Returns `true` if a claim's figure is the best of several runs of one command.
+    pub(super) fn is_best(&self, claim: &str) -> bool {
+        let mut singles = self.all.iter().filter(|one| one.derivation == Derivation::Equal && one.ids == [claim]);
+        singles.any(|one| self.best_of(one, 2).is_some())
+    }
+
     /// Returns the runs of one command if a figure is the best of them; at least `least`.
     pub(super) fn best_of(&self, candidate: &Candidate, least: usize) -> Option<Best> {
         let [place] = candidate.places[..] else { return None };

@@ -115,6 +115,11 @@ impl Label {
         self
     }
 
+    /// Returns `true` if they speak of a mean or a median.
+    pub(super) fn says_mean(&self) -> bool {
+        matches!(self.derivation, Some(Derivation::Mean | Derivation::Median))
+    }
+
     /// Returns how far a candidate is from what the words say: 0 when they name it.
     pub(super) fn distance(&self, candidate: &Candidate) -> u32 {
         let other_kind = match (self.derivation, candidate.derivation) {

@@ -393,6 +393,17 @@ fn the_best_of_several_runs_is_no_mean() {
     let rising = || [write("a", 90.3 * MIB), write("a", 100.4 * MIB), write("a", 140.1 * MIB)];
     assert_eq!(only("average 140.1 MiB/s", &rising()).1, None);
     assert_eq!(only("average of three 140.1 MiB/s", &rising()).1, Some(Fault::OtherSummary));
+    // Below all three of them, it is that of the runs.
+    for (text, expected) in [
+        ("1st: 90.3 MiB/s\n2nd: 100.4 MiB/s\n3rd: 140.1 MiB/s\naverage: 140.1 MiB/s", Some(Fault::OtherSummary)),
+        ("run 90.3 MiB/s\nrun 100.4 MiB/s\nrun 140.1 MiB/s\naverage: 110.3 MiB/s", None),
+        ("run 90.3 MiB/s\nrun 100.4 MiB/s\naverage: 140.1 MiB/s", None),
+        ("run 90.3 MiB/s\nrun 100.4 MiB/s\nrun 140.1 MiB/s\nbest: 140.1 MiB/s", None),
+        ("run 90.3 MiB/s\nrun 100.4 MiB/s\nrun 140.1 MiB/s\nmedian: 100.4 MiB/s", None),
+    ] {
+        let fault = traced(text, &rising()).iter().find_map(|figure| figure.fault);
+        assert_eq!(fault, expected, "{text}");
+    }
     // Two may be equally good.
     let tied = [write("a", 140.1 * MIB), write("a", 90.3 * MIB), write("a", 140.1 * MIB)];
     assert_eq!(only("mean of 3 runs: 140.1 MiB/s", &tied).1, Some(Fault::OtherSummary));
