@@ -17,7 +17,7 @@ mod sections;
 
 use std::collections::HashSet;
 
-use activebench_model::claim::{Claim, Printed};
+use activebench_model::claim::{Claim, Printed, SourceLine};
 use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -28,7 +28,7 @@ use crate::printed_numbers::{PrintedNumber, Reading, direction_of, order_of, pri
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats, own_digits};
-use label::Label;
+use label::{Label, Side};
 use load::Load;
 use sections::{Sections, keys_around};
 
@@ -88,11 +88,12 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     for row in own.chunk_by(|one, next| one.source == next.source) {
         let load = load_of_row(row);
         let line = row[0].source.text.as_str();
+        let side = Side::of(line, row[0].place.start, row[row.len() - 1].end);
         // The label of a number stands behind the number before it, that of the row before its first one.
         let (mut begin, mut row_label) = (0, None);
         for number in row {
             let place = &number.place;
-            let label = Label::of(line, begin, number);
+            let label = Label::of(line, begin, &(place.start..number.end), side);
             begin = number.end;
             let row_label = *row_label.get_or_insert(&line[..place.start]);
             // The columns are known, and say neither direction nor order: the label of the row does.
@@ -110,18 +111,32 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     }
     mark_means_of_one(&mut figures, &means, &candidates);
     let alone = alone::numbers_alone(of_command);
+    let traced: Vec<(SourceLine, Printed)> =
+        figures.iter().map(|figure| (figure.source.clone(), figure.printed.clone())).collect();
     let has_unit = |one: &alone::Alone| {
-        numbers.iter().any(|number| number.source == one.source && number.printed.text == one.text)
+        let is_it = |source: &SourceLine, printed: &Printed| *source == one.source && printed.text == one.text;
+        // `READ=98765432` says how many reads or bytes, and may be a rate.
+        let mut others = numbers.iter().filter(|number| number.unit != Unit::Count);
+        others.any(|number| is_it(&number.source, &number.printed))
+            || traced.iter().any(|(source, printed)| is_it(source, printed))
     };
-    for one in alone.iter().filter(|one| is_own(&one.source.text) && !has_unit(one)) {
+    for (place, one) in alone.iter().enumerate().filter(|(_, one)| is_own(&one.source.text) && !has_unit(one)) {
         let Some(claim) = alone::origin(one, alone.len(), measured.claims) else { continue };
         let origin = Origin { derivation: Derivation::Equal, claims: vec![claim.id.clone()], value: claim.value };
+        let line = one.source.text.as_str();
+        let first = alone[..place].iter().rev().take_while(|before| before.source == one.source).last().unwrap_or(one);
+        let last = alone[place..].iter().take_while(|after| after.source == one.source).last().unwrap_or(one);
+        let begin = if first == one { 0 } else { alone[place - 1].place.end };
+        let label = Label::of(line, begin, &one.place, Side::of(line, first.place.start, last.place.end));
+        let around = keys_around(line, one.place.start).into_iter();
+        let around: Vec<String> = around.chain(sections.over(&one.source).iter().cloned()).collect();
+        let label = label.within(around.iter().map(String::as_str));
         figures.push(ScriptFigure {
             printed: Printed { text: one.text.clone(), unit: String::new() },
             value: claim.value,
             source: one.source.clone(),
+            fault: candidates.single_of(&claim.id).and_then(|candidate| label.of_another(candidate, &candidates)),
             origin: Some(origin),
-            fault: None,
             phases: Vec::new(),
         });
     }
@@ -248,16 +263,12 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
             fault => Some(figure(nearest.reading, Some(nearest.candidate.origin()), fault)),
         };
     }
-    let of_another = contradicted.iter().find(|explained| {
-        explained.candidate.derivation == Derivation::Equal
-            && is_certain(explained)
-            && label.names_some(&of_unit, candidates)
-    });
-    if let Some(Explanation { reading, candidate, .. }) = of_another {
-        let fault = match label.names_other_statistic(candidate, candidates) {
-            true => Fault::OtherStatistic,
-            false => Fault::OtherPass,
-        };
+    let mut certain = contradicted
+        .iter()
+        .filter(|explained| explained.candidate.derivation == Derivation::Equal && is_certain(explained));
+    let of_another =
+        certain.find_map(|explained| Some((explained, label.of_another(explained.candidate, candidates)?)));
+    if let Some((Explanation { reading, candidate, .. }, fault)) = of_another {
         return Some(figure(*reading, Some(candidate.origin()), Some(fault)));
     }
     let faulty = scaled(number).into_iter().find_map(|(reading, fault)| {

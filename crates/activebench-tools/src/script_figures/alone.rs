@@ -4,6 +4,7 @@
 //! unlikely that any of the numbers of the output has those of any figure by chance.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use activebench_model::claim::{Claim, SourceLine};
 use activebench_model::output::ToolOutput;
@@ -15,6 +16,9 @@ use crate::printed_numbers::{PrintedNumber, Reading, each_line, number_of, print
 /// Fewest digits of such a number.
 const LEAST_DIGITS: usize = 3;
 
+/// Characters that end a word, beside blanks.
+const SEPARATORS: [char; 7] = ['=', ':', ',', ';', '|', '(', ')'];
+
 /// Largest number of them that are read.
 const MOST: usize = 512;
 
@@ -23,6 +27,8 @@ const MOST: usize = 512;
 pub(super) struct Alone {
     pub(super) text: String,
     pub(super) source: SourceLine,
+    /// Its place in that line, in bytes.
+    pub(super) place: Range<usize>,
     /// The distance between two numbers with as many digits, as a share of it.
     step_ratio: f64,
 }
@@ -31,12 +37,17 @@ pub(super) struct Alone {
 pub(super) fn numbers_alone(output: &ToolOutput) -> Vec<Alone> {
     let mut found = Vec::new();
     each_line(output, |stream, line, text, _| {
-        for word in text.split(|c: char| c.is_whitespace() || "=:,;|()".contains(c)) {
+        let mut end = 0;
+        for word in text.split_inclusive(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
+            let start = end;
+            end += word.len();
+            let word = word.trim_end_matches(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
             let digits = word.chars().filter(char::is_ascii_digit).count();
             let Some((value, step)) = number_of(word).filter(|(value, _)| *value > 0.0) else { continue };
             if digits >= LEAST_DIGITS && found.len() < MOST {
                 let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
-                found.push(Alone { text: word.to_owned(), source, step_ratio: step / value });
+                let place = start..start + word.len();
+                found.push(Alone { text: word.to_owned(), source, place, step_ratio: step / value });
             }
         }
     });

@@ -26,7 +26,7 @@ pub(super) struct Candidate {
     pub(super) value: f64,
     /// Half a step of the printed figures together.
     resolution: f64,
-    unit: Unit,
+    pub(super) unit: Unit,
     /// Direction of all of them; `None` where they differ.
     pub(super) direction: Option<Direction>,
     /// Order of the offsets of all of them; `None` where they differ or it is not known.
@@ -204,8 +204,12 @@ impl<'a> Candidates<'a> {
 
     /// Returns `true` if a claim's figure is the best of several runs of one command.
     pub(super) fn is_best(&self, claim: &str) -> bool {
-        let mut singles = self.all.iter().filter(|one| one.derivation == Derivation::Equal && one.ids == [claim]);
-        singles.any(|one| self.best_of(one, 2).is_some())
+        self.single_of(claim).is_some_and(|one| self.best_of(one, 2).is_some())
+    }
+
+    /// Returns a claim's figure.
+    pub(super) fn single_of(&self, claim: &str) -> Option<&Candidate> {
+        self.all.iter().find(|one| one.derivation == Derivation::Equal && one.ids == [claim])
     }
 
     /// Returns the runs of one command if a figure is the best of them; at least `least`.

@@ -1,13 +1,15 @@
 //! The words of a script around one of its numbers.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use activebench_model::direction::Direction;
 use activebench_model::script_figure::{Derivation, Fault};
+use activebench_model::units::Unit;
 
 use super::candidates::{Candidate, Candidates, Statistic};
 use super::load::Load;
-use crate::printed_numbers::{Order, PrintedNumber, direction_of, order_of, words};
+use crate::printed_numbers::{Order, direction_of, order_of, words};
 
 /// What the words around a number say.
 #[derive(Debug, Default)]
@@ -31,6 +33,29 @@ pub(super) struct Label {
     words: Vec<BTreeSet<String>>,
 }
 
+/// Where the labels of the numbers of a line stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// `read 812 MB/s write 640 MB/s`.
+    Before,
+    /// `812 MB/s read 640 MB/s write`.
+    Behind,
+    /// A pass is named before the first number and behind the last: that of the others may stand on either side.
+    Unknown,
+}
+
+impl Side {
+    /// Reads a line with numbers between these places.
+    pub(super) fn of(line: &str, first: usize, last: usize) -> Self {
+        let names = |text: &str| direction_of(text).is_some() || order_of(text).is_some();
+        match (names(&line[..first]), names(&line[last..])) {
+            (_, false) => Self::Before,
+            (false, true) => Self::Behind,
+            (true, true) => Self::Unknown,
+        }
+    }
+}
+
 /// Words of a sum.
 const SUMS: &[&str] = &["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"];
 /// Words of a latency.
@@ -39,10 +64,14 @@ const LATENCIES: &[&str] = &["latency", "latencies", "lat", "clat", "response"];
 const BESTS: &[&str] = &["best", "peak", "max", "maximum", "highest", "fastest", "top", "min", "minimum", "lowest"];
 
 impl Label {
-    /// Reads the label of a number of a line, from a place on. The label stands before
-    /// the number. Where nothing does, it is what follows: `812 MB/s written`.
-    pub(super) fn of(line: &str, begin: usize, number: &PrintedNumber) -> Self {
-        let before = line.get(begin..number.place.start).unwrap_or("");
+    /// Reads the label of a number between two places of a line, from a place on. The label stands before the number.
+    /// Where nothing does, or where that is the habit of the line, it is what follows: `812 MB/s written`.
+    pub(super) fn of(line: &str, begin: usize, number: &Range<usize>, side: Side) -> Self {
+        let before = match side {
+            Side::Behind => "",
+            Side::Unknown if begin > 0 => return Self::default(),
+            Side::Before | Side::Unknown => line.get(begin..number.start).unwrap_or(""),
+        };
         let behind = &line[number.end..];
         let after = &behind[..behind.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(behind.len())];
         // Behind another number, what stands before a comma is still about that one.
@@ -155,9 +184,20 @@ impl Label {
             || is_one_of_them && !self.names_derivation_of(candidate)
     }
 
+    /// Returns the fault of a number that is this figure, if the words are about another one.
+    pub(super) fn of_another(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> Option<Fault> {
+        if !self.contradicts(candidate, candidates) || !self.names_some(candidate.unit, candidates) {
+            return None;
+        }
+        Some(match self.names_other_statistic(candidate, candidates) {
+            true => Fault::OtherStatistic,
+            false => Fault::OtherPass,
+        })
+    }
+
     /// Returns `true` if there is a figure of a whole pass that the words do name.
-    pub(super) fn names_some(&self, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> bool {
-        of_unit.iter().any(|candidate| {
+    fn names_some(&self, unit: Unit, candidates: &Candidates<'_>) -> bool {
+        candidates.of_unit(unit).any(|candidate| {
             // Latencies are put into classes: those of two passes may be equal. So their statistic must be named, too.
             let is_meant = match candidate.statistic {
                 Some(own) => self.statistic == Some(own),
@@ -168,7 +208,7 @@ impl Label {
     }
 
     /// Returns `true` if the words name another statistic of the latencies, which the tool printed, too.
-    pub(super) fn names_other_statistic(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+    fn names_other_statistic(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
         let (Some(named), Some(own)) = (self.statistic, candidate.statistic) else { return false };
         named != own && candidates.all().iter().any(|other| other.statistic == Some(named))
     }

@@ -665,6 +665,30 @@ fn a_latency_is_the_statistic_that_its_words_name() {
 }
 
 #[test]
+fn words_stand_before_their_numbers_or_behind_all_of_them() {
+    let ran = || [read("seq", 123_456_789.0), write("seq", 98_765_432.0)];
+    let faults = |text: &str| -> Vec<Option<Fault>> {
+        traced(text, &ran()).into_iter().filter(|figure| figure.origin.is_some()).map(|figure| figure.fault).collect()
+    };
+    let other = Some(Fault::OtherPass);
+    for (text, expected) in [
+        ("123.46 MB/s read 98.77 MB/s write\n", [None, None]),
+        ("123.46 MB/s read, 98.77 MB/s write\n", [None, None]),
+        ("123.46 MB/s (read) 98.77 MB/s (write)\n", [None, None]),
+        ("read 123.46 MB/s write 98.77 MB/s\n", [None, None]),
+        ("read 98.77 MB/s write 123.46 MB/s\n", [other, other]),
+        ("read_bytes_per_second{bs=\"4k\"} 123456789\nwrite_bytes_per_second 98765432\n", [None, None]),
+        ("read_bytes_per_second{bs=\"4k\"} 98765432\nwrite_bytes_per_second 123456789\n", [other, other]),
+        ("READ=98765432\nWRITE=123456789\n", [other, other]),
+        ("READ=123456789 WRITE=98765432\n", [None, None]),
+        ("READ=98765432 WRITE=123456789\n", [other, other]),
+        ("read:\n  rate 98765432\nwrite:\n  rate 123456789\n", [other, other]),
+    ] {
+        assert_eq!(faults(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn columns_and_objects_name_what_a_number_is() {
     let ran = || [read("seq", 123_456_789.0), write("seq", 98_765_432.0)];
     let faults = |text: &str| -> Vec<Option<Fault>> {
