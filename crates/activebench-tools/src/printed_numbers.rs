@@ -18,7 +18,7 @@ use activebench_model::claim::{Printed, SourceLine};
 use activebench_model::direction::Direction;
 use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 
 use table::{Table, is_head_of_sizes};
 pub use units::Counted;
@@ -171,10 +171,18 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
     let mut settings = Vec::new();
     let mut bare = Vec::new();
     let mut of_stream = String::new();
+    // The line before, and the numbers up to it: a rule below makes it a head, whatever it contains.
+    let mut before = (String::new(), 0);
     each_line(output, |stream, line, text, begin| {
         if of_stream != stream {
             (of_stream, heading, table) = (stream.to_owned(), Heading::default(), Table::default());
+            before = (String::new(), numbers.len());
         }
+        if table::is_rule(text) && table.rule(&before.0, text, line) {
+            numbers.truncate(before.1);
+            return;
+        }
+        before = (text.to_owned(), numbers.len());
         // Separators without anything between them end a table, too.
         if text.chars().all(|c| c.is_whitespace() || c == '|') {
             heading.end_block();
@@ -258,6 +266,7 @@ pub(crate) fn each_line(output: &ToolOutput, mut take: impl FnMut(&str, u64, &st
                 let (before, line) = shown(line);
                 let line = &line[..line.len().min(MOST_LINE_BYTES)];
                 let visible = without_escapes(line);
+                let visible = without_tags(&visible);
                 // Where in the line they were is not kept: what stands in it was printed when all of them were.
                 let escapes = line.len() - visible.len();
                 let text = String::from_utf8_lossy(&visible);
@@ -277,6 +286,23 @@ static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
 /// Returns a line without what a terminal does not show.
 pub(crate) fn without_escapes(line: &[u8]) -> Cow<'_, [u8]> {
     ESCAPES.replace_all(line, b"".as_slice())
+}
+
+/// Returns a row of an HTML table with bars behind its cells and blanks in place of other tags: as many bytes.
+fn without_tags(line: &[u8]) -> Cow<'_, [u8]> {
+    static TAGS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)(?-u)<(/t[dh])>|<[a-z/][^<>]{0,256}>").expect("the expression is right"));
+    static CELL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)(?-u)</t[dh]>").expect("the expression is right"));
+    if !CELL.is_match(line) {
+        return Cow::Borrowed(line);
+    }
+    TAGS.replace_all(line, |tag: &Captures<'_>| {
+        let mut blanks = vec![b' '; tag[0].len()];
+        if tag.get(1).is_some() {
+            blanks[0] = b'|';
+        }
+        blanks
+    })
 }
 
 /// Reads a number alone: its value, and the distance between two numbers with as many digits.
@@ -374,6 +400,7 @@ fn read_line(
             .or(of_head)
             .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label)?, scale))
+            .or_else(|| units::scaled(table.unit_of_row(text)?, scale))
             .or_else(|| units::scaled(heading.unit(text)?, scale));
         let end = numeral.end + own_length.unwrap_or_else(|| scale.map_or(0, |scale| scale.length));
         let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
@@ -526,6 +553,9 @@ fn continues(bytes: &[u8], end: usize) -> bool {
 /// Reads the number that begins at a digit: `1200`, `1,258,291,200`, `0.5`, `0,5`, `4.678e-05`. Returns its end, its
 /// value and its step.
 fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
+    if let Some(found) = continental_at(text, start) {
+        return found;
+    }
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut end = start + digits(start);
@@ -566,6 +596,27 @@ fn number_at(text: &str, start: usize) -> (usize, f64, f64) {
     let scale = 10_f64.powi(exponent);
     let value = plain.parse().unwrap_or(0.0) * scale;
     (end, value, 10_f64.powi(decimals.saturating_neg()) * scale)
+}
+
+/// Reads `1.258.291,5`: points between groups of three digits, and a comma before one or two decimals, with blanks or
+/// brackets around it. With three decimals it may be two numbers.
+fn continental_at(text: &str, start: usize) -> Option<(usize, f64, f64)> {
+    let here = &text[start..];
+    let is_sign = |c: char| c == '.' || c == ',';
+    let length = here.len() - here.trim_start_matches(|c: char| c.is_ascii_digit() || is_sign(c)).len();
+    let (whole, decimals) = here[..length].split_once(',')?;
+    let mut groups = whole.split('.');
+    let first = groups.next().filter(|first| (1..=3).contains(&first.len()))?;
+    let groups: Vec<&str> = groups.collect();
+    let is_grouped = !groups.is_empty() && groups.iter().all(|group| group.len() == 3);
+    let is_decimal = matches!(decimals.len(), 1 | 2) && !decimals.contains(is_sign);
+    let is_alone = !text[..start].ends_with(is_sign) && !here[length..].starts_with(|c: char| c.is_alphanumeric());
+    if !is_grouped || !is_decimal || !is_alone {
+        return None;
+    }
+    let plain = format!("{first}{}.{decimals}", groups.concat());
+    let step = if decimals.len() == 1 { 0.1 } else { 0.01 };
+    Some((start + length, plain.parse().ok()?, step))
 }
 
 /// Returns true if what follows a number is the label of the next one: `read iops: 571  write iops: 243`.

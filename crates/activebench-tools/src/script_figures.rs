@@ -24,7 +24,7 @@ use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{PrintedNumber, Reading, direction_of, order_of, printed_numbers, without_escapes};
+use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats, own_digits};
@@ -96,8 +96,8 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             let label = Label::of(line, begin, &(place.start..number.end), side);
             begin = number.end;
             let row_label = *row_label.get_or_insert(&line[..place.start]);
-            // The columns are known, and say neither direction nor order: the label of the row does.
-            let is_cell = number.column.as_ref().is_some_and(|column| names_no_way(column)) && label.is_empty();
+            // Of a cell, the label of the row says what its column leaves open.
+            let is_cell = number.column.is_some() && label.is_empty();
             let of_row = is_cell.then(|| row_label.to_owned());
             let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
             let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
@@ -152,10 +152,6 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
     reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
     figures
-}
-
-fn names_no_way(text: &str) -> bool {
-    direction_of(text).is_none() && order_of(text).is_none()
 }
 
 /// Returns the load that a row of numbers is about: what its cells say below the heads of their columns, or what stands

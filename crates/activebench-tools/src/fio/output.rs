@@ -379,10 +379,14 @@ impl Claims {
             return;
         }
         let synchronous = matches!(kind, Some(Kind::Synchronous | Kind::Mapped | Kind::Nothing));
+        let completion_again = beside.map(|other| &other.completion);
         // A synchronous operation is a single call: the two clocks agree.
+        if !synchronous && way != Way::Mixed {
+            let again = completion_again.and_then(|other| other.mean.as_ref());
+            self.claim_twice(target, Metric::CompletionLatencyMean, completion.mean.as_ref(), again, None);
+        }
         let twice = synchronous && total.percentiles.iter().any(Option::is_some);
         if !twice {
-            let completion_again = beside.map(|other| &other.completion);
             self.percentiles(target, if synchronous { TOTAL } else { COMPLETION }, completion, completion_again);
         }
         self.percentiles(target, TOTAL, total, total_again);

@@ -26,6 +26,8 @@ pub(super) struct Table {
     corner: Option<Found>,
     /// A line that is neither head nor row stands below: what follows may be of another table.
     is_doubtful: bool,
+    /// A rule divides the head from the rows.
+    is_ruled: bool,
 }
 
 /// What stands above a number.
@@ -64,6 +66,27 @@ impl Table {
         self.last_line = line;
     }
 
+    /// Takes the line above a rule for the head if the rule has as many cells.
+    pub(super) fn rule(&mut self, head: &str, rule: &str, line: u64) -> bool {
+        let bars = |text: &str| text.matches('|').count();
+        if bars(head) != bars(rule) || !head.contains(char::is_alphabetic) {
+            return false;
+        }
+        let (first, _) = divided(head);
+        let corner = units::unit_at(first).filter(|found| found.length == first.len() && units::is_rate(found));
+        *self = Self { lines: vec![head.to_owned()], last_line: line, corner, is_ruled: true, ..Self::default() };
+        true
+    }
+
+    /// Returns the unit that the first cell of a row states for all of them: `| latency (us) | 12.3 | 45.6 |`.
+    pub(super) fn unit_of_row(&self, row: &str) -> Option<Found> {
+        let is_same = self.lines.last().is_some_and(|head| head.matches('|').count() == row.matches('|').count());
+        let (first, others) = divided(row);
+        let are_numbers = others.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
+        let found = units::unit_of_label(first).filter(|_| self.is_ruled && is_same && are_numbers)?;
+        (units::is_rate(&found) || found.unit == Unit::Ns).then_some(found)
+    }
+
     /// Takes a line that is no row. Lines of dashes are parts of a table.
     pub(super) fn interrupt(&mut self, text: &str, line: u64) {
         self.is_doubtful |= line != self.last_line && text.contains(char::is_alphanumeric);
@@ -73,6 +96,7 @@ impl Table {
     pub(super) fn end(&mut self) {
         self.lines.clear();
         self.corner = None;
+        self.is_ruled = false;
     }
 
     /// Returns the unit that a sentence states for the cells below this head, if the head names what it is about, or that
@@ -192,6 +216,11 @@ impl Table {
             is_own
         })
     }
+}
+
+/// Returns `true` for the line between the head and the rows of a table in Markdown: `|:---|---:|`.
+pub(super) fn is_rule(text: &str) -> bool {
+    text.contains("--") && text.contains('|') && text.chars().all(|c| c.is_whitespace() || "|-:+".contains(c))
 }
 
 /// Returns `true` for the head of a table with a column for each of several sizes: `MiB/s  4k  64k  1m`. The sizes are

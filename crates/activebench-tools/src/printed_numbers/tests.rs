@@ -186,6 +186,52 @@ fn the_bytes_before_the_end_of_a_number_are_known() {
 }
 
 #[test]
+fn a_rule_makes_the_line_above_it_a_head() {
+    let head = "| metric | write 1M | read 4k |\n|:--|--:|--:|\n";
+    let rows = "| bandwidth (MiB/s) | 1641.0 | 155.2 |\n| IOPS | 1641 | 39741 |\n| mean latency (us) | 4.5 | 197.6 |\n";
+    let expected = [
+        "1641.0 MiB/s = 1720713216 bytes_per_sec write",
+        "155.2 MiB/s = 162738995.2 bytes_per_sec read",
+        "1641 IOPS = 1641 ops_per_sec write",
+        "39741 IOPS = 39741 ops_per_sec read",
+        "4.5 us = 4500 ns write",
+        "197.6 us = 197600 ns read",
+    ];
+    assert_eq!(shown_of(&format!("{head}{rows}")), expected);
+    // A count of the first cell is not that of all, and no rule stands below a text.
+    assert_eq!(shown_of("| test | a 1 | b 2 |\n|--|--|--|\n| files | 3 | 4 |\n"), ["3 files = 3 count"]);
+    assert_eq!(shown_of("wrote 5 MB/s\n---|---\n"), ["5 MB/s = 5000000|5242880 bytes_per_sec write"]);
+}
+
+#[test]
+fn rows_of_html_are_those_of_a_table() {
+    let text = "<table><tr><th>Test</th><th>MB/s</th><th>IOPS</th></tr>\n\
+                <tr><td>write</td><td>1720.74</td><td>1641</td></tr>\n\
+                <tr class=\"x\"><td>read</td><td><b>162.50</b></td><td>39673</td></tr></table>\n";
+    let expected = [
+        "1720.74 MB/s = 1720740000|1804326666.24 bytes_per_sec write",
+        "1641 IOPS = 1641 ops_per_sec write",
+        "162.50 MB/s = 162500000|170393600 bytes_per_sec read",
+        "39673 IOPS = 39673 ops_per_sec read",
+    ];
+    assert_eq!(shown_of(text), expected);
+}
+
+#[test]
+fn points_between_groups_of_digits_are_no_decimals() {
+    for (text, expected) in [
+        ("write: 1.917,40 MB/s", "1.917,40 MB/s = 1917400000|2010539622.4 bytes_per_sec write"),
+        ("1.258.291,5 kB/s", "1.258.291,5 kB/s = 1258291500|1288490496 bytes_per_sec"),
+    ] {
+        assert_eq!(shown_of(text), [expected]);
+    }
+    // It may be two numbers, or is no number.
+    assert_eq!(number_at("1.917,400", 0).0, 5);
+    assert_eq!(number_at("1.91,4", 0).0, 4);
+    assert_eq!(number_at("1.917,4,5", 0).0, 5);
+}
+
+#[test]
 fn a_number_in_brackets_has_the_unit_in_the_brackets_of_its_head() {
     let head =
         "Block | 4k            (IOPS) | 64k           (IOPS)\n ---- | ---            ----  | ----           ---- \n";

@@ -288,10 +288,13 @@ pub(crate) fn direction_of(text: &str) -> Option<Direction> {
         let one = match word.as_str() {
             "rw" | "readwrite" | "randrw" | "combined" | "mixed" => Direction::Mixed,
             "read" | "reads" | "reading" | "reader" | "readers" | "rd" | "randread" | "seqread" | "reread"
-            | "rereaders" | "readback" | "fread" | "freread" | "r" => Direction::Read,
+            | "rereaders" | "readback" | "fread" | "freread" | "r" | "lesen" | "gelesen" | "lecture" | "lectura"
+            | "lettura" | "leitura" => Direction::Read,
             "write" | "writes" | "writing" | "written" | "wrote" | "writer" | "writers" | "wr" | "randwrite"
             | "seqwrite" | "rewrite" | "rewriters" | "overwrite" | "fwrite" | "frewrite" | "w" | "append"
-            | "appended" => Direction::Write,
+            | "appended" | "schreiben" | "geschrieben" | "criture" | "escritura" | "scrittura" | "escrita" => {
+                Direction::Write
+            }
             other if other.starts_with("seqrd") || other.starts_with("rndrd") => Direction::Read,
             other if other.starts_with("seqwr") || other.starts_with("rndwr") => Direction::Write,
             _ => continue,

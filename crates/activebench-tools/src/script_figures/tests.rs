@@ -708,6 +708,9 @@ fn columns_and_objects_name_what_a_number_is() {
         ),
         // Its own words go before those around it.
         ("read:\n  write rate: 98.77 MB/s\n  read rate: 123.46 MB/s\n", [None, None]),
+        ("| metric | read 4k | write 1M |\n|---|---|---|\n| rate (MB/s) | 123.46 | 98.77 |\n", [None, None]),
+        ("| metric | read 4k | write 1M |\n|---|---|---|\n| rate (MB/s) | 98.77 | 123.46 |\n", [other, other]),
+        ("<tr><th>test<th>read MB/s</th><th>write MB/s</th>\n<tr><td>a<td>98.77</td><td>123.46</td>\n", [other, other]),
         // A head with another number of cells is not the head of the row.
         ("read,write\n98.77 MB/s,123.46 MB/s,1\n", [None, None]),
     ] {
