@@ -63,8 +63,8 @@ pub(crate) struct Options {
     /// Let others have more than half of each CPU meanwhile
     #[arg(long)]
     busy: bool,
-    /// Play the cases for a loop device on other storage (host, xfs, btrfs, zram), and no others: what holds on one
-    /// device has to hold on the next; the page then stays as it is
+    /// Play the cases for a loop device on other storage (host, xfs), and no others: what holds on one device has to
+    /// hold on the next; the page then stays as it is
     #[arg(long, value_name = "STORAGE", conflicts_with = "page")]
     on: Option<String>,
     /// Keep the run directory of each case, and what was said of it, in this folder

@@ -18,10 +18,10 @@ pub struct ScriptFigure {
     pub origin: Option<Origin>,
     /// What is wrong with it; `None` where nothing is, and where it is not traced.
     pub fault: Option<Fault>,
-    /// The phases that the words around it may mean, by identifier, of a rate that is not traced. Empty where they mean
-    /// any.
+    /// The claims that the words around it may mean, by identifier, of a rate or latency that is not traced. Empty where
+    /// they mean any.
     #[serde(default)]
-    pub phases: Vec<String>,
+    pub meant: Vec<String>,
 }
 
 /// The figures that a script's number comes from.

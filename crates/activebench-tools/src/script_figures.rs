@@ -137,7 +137,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             source: one.source.clone(),
             fault: candidates.single_of(&claim.id).and_then(|candidate| label.of_another(candidate, &candidates)),
             origin: Some(origin),
-            phases: Vec::new(),
+            meant: Vec::new(),
         });
     }
     let shown = of_tools.shown(of_command);
@@ -212,7 +212,7 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         source: number.source.clone(),
         origin,
         fault,
-        phases: Vec::new(),
+        meant: Vec::new(),
     };
     let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
     let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
@@ -281,27 +281,37 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
     match faulty {
         Some((candidate, fault)) => Some(figure(first, Some(candidate.origin()), Some(fault))),
         // The tool printed this statistic, and it is another number.
-        None if label.names_statistic_of(candidates) => Some(figure(first, None, None)),
+        None if label.names_statistic_of(candidates) => {
+            Some(ScriptFigure { meant: meant_latencies(label, &of_unit, candidates), ..figure(first, None, None) })
+        }
         // Not every size and time that a script prints is a figure.
         None if matches!(number.unit, Unit::Bytes | Unit::Count | Unit::Ns) => None,
-        None => Some(ScriptFigure { phases: meant(label, &of_unit, candidates), ..figure(first, None, None) }),
+        None => Some(ScriptFigure { meant: meant_rates(label, &of_unit, candidates), ..figure(first, None, None) }),
     }
 }
 
-/// Returns the phases whose rates the words do not exclude; none where they exclude nothing.
-fn meant(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> Vec<String> {
+/// Returns the claims of rates that the words do not exclude; none where they exclude nothing.
+fn meant_rates(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> Vec<String> {
     let rates =
         of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal && candidate.is_rate(candidates));
     let (excluded, meant): (Vec<&Candidate>, Vec<&Candidate>) =
         rates.copied().partition(|candidate| label.contradicts(candidate, candidates));
-    if excluded.is_empty() {
-        return Vec::new();
-    }
-    let mut phases: Vec<String> =
-        meant.iter().flat_map(|candidate| candidate.phases(candidates)).map(str::to_owned).collect();
-    phases.sort_unstable();
-    phases.dedup();
-    phases
+    if excluded.is_empty() { Vec::new() } else { identifiers(meant) }
+}
+
+/// Returns the claims of the statistic of latencies that the words name.
+fn meant_latencies(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> Vec<String> {
+    let is_meant = |candidate: &&Candidate| {
+        candidate.derivation == Derivation::Equal && label.names_statistic_alone(candidate, candidates)
+    };
+    identifiers(of_unit.iter().copied().filter(is_meant).collect())
+}
+
+fn identifiers(candidates: Vec<&Candidate>) -> Vec<String> {
+    let mut found: Vec<String> = candidates.into_iter().flat_map(|candidate| candidate.origin().claims).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// A candidate that a number may be, in one of its readings.

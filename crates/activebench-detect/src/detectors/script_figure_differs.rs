@@ -25,15 +25,16 @@
 //! - The unit is off by 1000, 1024 or 8, for latencies by 1000 or a million: it fails.
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.
-//! - The best of several runs of one command behind the word `mean`, `average` or `median`: it fails.
+//! - The best of several runs of one command behind the word `mean`, `average` or `median`: it fails. Of the last run
+//!   alone, the word may mean an average over its time, unless the line speaks of runs or all of them are printed above.
 //! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB), or a mixture of both (KiB/s divided by 1000): it warns.
 //! - The best of three runs of one command or more, where the line does not say so, the others are not printed, and it
 //!   is not the last one: it warns.
 //! - Cut off by a fifth or more, or rounded to the nearest digit by half or more: it warns.
-//!
 //! - A rate that comes from no figure, and is 5 % or more above all rates of the passes that its words may mean, those
-//!   at the same time added up; a latency of a statistic that the tools printed, and less than half of their lowest one:
-//!   it warns, and the run is inconclusive. A clock around the tools would give a lower rate. Lines that name a
+//!   at the same time added up; a latency of a statistic that the tools printed, and less than half of the lowest one
+//!   that its words may mean (three quarters for a mean): it warns, and the run is inconclusive. A clock around the tools
+//!   would give a lower rate. Lines that name a
 //!   peak, a limit, an expectation or another run are left out.
 //!
 //! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
@@ -43,7 +44,7 @@
 //!
 //! # When it is wrong
 //! A script that measures something of its own (the time around the tool) may print a number that agrees with a figure
-//! by chance. A label in another language than English names nothing.
+//! by chance. A label in another language than English names nothing, except the words for reading and writing of a few.
 //!
 //! # What to do
 //! Print the tool's figure with its unit, and say which run and which pass it is of.
@@ -112,9 +113,12 @@ fn judge(case: &Case<'_>) -> Result<Vec<Finding>, Halt> {
 
 /// A rate or latency that is better than all that the tools printed.
 fn beyond(case: &Case<'_>, Beyond { figure, best }: &Beyond<'_>) -> Finding {
-    let (had, meaning) = match (figure.value.unit, figure.phases.is_empty()) {
-        (Unit::Ns, _) => (
-            format!("No latency of its tools is below {best}"),
+    let (had, meaning) = match (figure.value.unit, figure.meant.is_empty()) {
+        (Unit::Ns, is_any) => (
+            match is_any {
+                true => format!("No latency of its tools is below {best}"),
+                false => format!("None of those that its words may mean is below {best}"),
+            },
             "The number comes from none of their figures. A clock around them would give a longer time.",
         ),
         (_, is_any) => (

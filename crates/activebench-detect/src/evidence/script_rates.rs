@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use activebench_model::claim::Claim;
+use activebench_model::claim::{Claim, Metric};
 use activebench_model::phase::Phase;
 use activebench_model::script_figure::ScriptFigure;
 use activebench_model::units::{Quantity, Unit};
@@ -43,6 +43,9 @@ const OTHERS: &[&str] = &[
 /// From this share of the tools' lowest latency on it may be another kind of latency of the same requests.
 const OTHER_KIND_RATIO: f64 = 0.5;
 
+/// The same where a mean is meant, of which the tools' kinds are known.
+const OTHER_MEAN_RATIO: f64 = 0.75;
+
 /// A rate or latency of the script, and the best of its tools in the same unit.
 pub(crate) struct Beyond<'a> {
     pub(crate) figure: &'a ScriptFigure,
@@ -53,19 +56,19 @@ pub(crate) struct Beyond<'a> {
 /// are below all of the run.
 pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>> {
     let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !names_another(figure));
-    // Many figures mean the same passes.
+    // Many figures mean the same claims.
     let mut best: HashMap<(Unit, &[String]), Option<Quantity>> = HashMap::new();
     let found = untraced.filter_map(|figure| {
-        let (unit, phases) = (figure.value.unit, figure.phases.as_slice());
+        let (unit, meant) = (figure.value.unit, figure.meant.as_slice());
         let is_latency = match unit {
             Unit::Ns => true,
             Unit::BytesPerSec | Unit::OpsPerSec => false,
             _ => return None,
         };
-        let of_tools = || if is_latency { lowest_latency(run) } else { highest_rate(run, unit, phases) };
-        let best = (*best.entry((unit, phases)).or_insert_with(of_tools))?;
+        let of_tools = || if is_latency { lowest_latency(run, meant) } else { highest_rate(run, unit, meant) };
+        let best = (*best.entry((unit, meant)).or_insert_with(of_tools))?;
         let is_beyond = match is_latency {
-            true => figure.value.value < best.value * OTHER_KIND_RATIO,
+            true => figure.value.value < best.value * least_share(run, meant),
             false => figure.value.value > best.value * (1.0 + share),
         };
         is_beyond.then_some(Beyond { figure, best })
@@ -78,17 +81,30 @@ fn names_another(figure: &ScriptFigure) -> bool {
     line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
 }
 
-/// The lowest latency that the tools printed; `None` where they printed none.
-fn lowest_latency(run: &Run<'_>) -> Option<Quantity> {
+/// The share of the lowest latency below which it is none of the tools'.
+fn least_share(run: &Run<'_>, meant: &[String]) -> f64 {
+    let is_mean =
+        |metric| matches!(metric, Metric::LatencyMean | Metric::CompletionLatencyMean | Metric::SyncLatencyMean);
+    let mut meant = run.parsed.claims.iter().filter(|claim| meant.contains(&claim.id)).peekable();
+    match meant.peek().is_some() && meant.all(|claim| is_mean(claim.metric)) {
+        true => OTHER_MEAN_RATIO,
+        false => OTHER_KIND_RATIO,
+    }
+}
+
+/// The lowest of these latencies (of all where none are given); `None` where the tools printed none.
+fn lowest_latency(run: &Run<'_>, meant: &[String]) -> Option<Quantity> {
     let latencies = run.parsed.claims.iter().filter(|claim| claim.metric.is_latency() && claim.value.unit == Unit::Ns);
+    let latencies = latencies.filter(|claim| meant.is_empty() || meant.contains(&claim.id));
     let lowest = latencies.map(|claim| claim.value.value).reduce(f64::min)?;
     Some(Quantity { value: lowest, unit: Unit::Ns })
 }
 
-/// The highest rate of these passes (of all where none are given), those at the same time added up; `None` where no figure
+/// The highest rate of the passes of these claims (of all where none are given), those at the same time added up; `None` where no figure
 /// is in this unit, and none in bytes of a known block size.
 fn highest_rate(run: &Run<'_>, unit: Unit, meant: &[String]) -> Option<Quantity> {
-    let meant: HashSet<&str> = meant.iter().map(String::as_str).collect();
+    let claims = run.parsed.claims.iter().filter(|claim| meant.contains(&claim.id));
+    let meant: HashSet<&str> = claims.map(|claim| claim.phase.as_str()).collect();
     let is_meant = |phase: &&Phase| meant.is_empty() || meant.contains(phase.id.as_str());
     let rate = |claim: &Claim, phase: &Phase| match (claim.value.unit, unit, phase.block_bytes) {
         _ if claim.metric.is_count() => None,

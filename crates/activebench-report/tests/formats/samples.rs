@@ -567,7 +567,7 @@ pub(crate) fn script() -> JudgedRun {
         source: SourceLine { stream: "stdout".into(), line, text: format!("first write: {text} MB/s") },
         origin,
         fault,
-        phases: Vec::new(),
+        meant: Vec::new(),
     };
     let origin = Origin {
         derivation: Derivation::Equal,

@@ -265,7 +265,7 @@ fn other_number(line: &SourceLine, number: &str, meant: &str) -> Option<ScriptFi
         value: quantity(value),
         source: line.clone(),
         origin: Some(Origin { derivation: Derivation::Equal, claims: Vec::new(), value: quantity(expected) }),
-        phases: Vec::new(),
+        meant: Vec::new(),
         fault: Some(Fault::OtherNumber),
     })
 }
@@ -308,7 +308,7 @@ pub(super) fn alter(line: &SourceLine, other: Other<'_>, claim: Option<&Claim>, 
             source: line.clone(),
             origin: Some(origin(claim.value)),
             fault: Some(Fault::Altered),
-            phases: Vec::new(),
+            meant: Vec::new(),
         }),
         (None, None) => figures.extend(other.figure(line)),
     }
@@ -340,7 +340,7 @@ impl Other<'_> {
                 value: Quantity { value: value.value / ratio, ..value },
             }),
             fault: Some(fault),
-            phases: Vec::new(),
+            meant: Vec::new(),
         })
     }
 }

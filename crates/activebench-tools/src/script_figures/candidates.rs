@@ -94,11 +94,6 @@ impl Candidate {
         self.unit == Unit::Ns
     }
 
-    /// Returns the phases of its claims.
-    pub(super) fn phases<'a>(&'a self, candidates: &'a Candidates<'_>) -> impl Iterator<Item = &'a str> {
-        self.places.iter().map(|place| candidates.claims[*place].phase.as_str())
-    }
-
     /// Returns `true` for a rate of a whole pass.
     pub(super) fn is_rate(&self, candidates: &Candidates<'_>) -> bool {
         self.places.iter().all(|place| candidates.claims[*place].metric.is_rate(true))

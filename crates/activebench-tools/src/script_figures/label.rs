@@ -219,6 +219,11 @@ impl Label {
         self.names_latency && self.statistic.is_some() && candidates.all().iter().any(is_figure)
     }
 
+    /// Returns `true` for a figure of the statistic that they name, in a pass that they may mean.
+    pub(super) fn names_statistic_alone(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+        self.statistic.is_some() && candidate.statistic == self.statistic && !self.contradicts(candidate, candidates)
+    }
+
     /// Returns `true` for what is no time, and for a latency of which the words may speak: not each time is one.
     pub(super) fn speaks_of(&self, candidate: &Candidate) -> bool {
         let is_named = self.statistic.is_none() || candidate.statistic == self.statistic;
