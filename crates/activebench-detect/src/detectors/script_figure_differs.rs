@@ -26,7 +26,7 @@
 //! - Reads and writes added up, where the line does not say so: it fails if the line names one direction, and warns if
 //!   it names none.
 //! - The best of several runs of one command behind the word `mean`, `average` or `median`: it fails. Of the last run
-//!   alone, the word may mean an average over its time, unless the line speaks of runs or all of them are printed above.
+//!   alone, the word may mean an average over its time, unless the line names runs or all of them are printed above.
 //! - `MB/s` for MiB/s, or the reverse (5 %, 7 % for GB), or a mixture of both (KiB/s divided by 1000): it warns.
 //! - The best of three runs of one command or more, where the line does not say so, the others are not printed, and it
 //!   is not the last one: it warns.
