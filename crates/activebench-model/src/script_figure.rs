@@ -22,6 +22,10 @@ pub struct ScriptFigure {
     /// they mean any.
     #[serde(default)]
     pub meant: Vec<String>,
+    /// True if the words around it say that it is no result of this run: a limit, an expectation, another run, and of a
+    /// rate a peak.
+    #[serde(default)]
+    pub is_no_result: bool,
 }
 
 /// The figures that a script's number comes from.

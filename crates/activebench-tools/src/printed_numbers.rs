@@ -362,6 +362,9 @@ fn read_line(
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
     for numeral in numerals_of(text, table.is_divided_by_commas(text)) {
+        if is_of_metric(text, numeral.start) {
+            continue;
+        }
         let own = unit_at(&text[numeral.end..]).filter(|own| {
             own.unit != Unit::Count || !begins_label(&text[label_start..numeral.start], &text[numeral.end..])
         });
@@ -374,6 +377,8 @@ fn read_line(
             Some(at) if label_start > 0 => &label[at + 1..],
             _ => label,
         };
+        // What stands in an object that ends before the number is not about it.
+        let label = label.rsplit_once('}').map(|(_, rest)| rest).filter(|rest| rest.contains('{')).unwrap_or(label);
         label_start = numeral.end + own.as_ref().map_or(0, |own| own.length);
         let rest = &text[numeral.end..];
         if numeral.value <= 0.0 || is_percentage(rest) || words::is_identifier(label) {
@@ -394,6 +399,7 @@ fn read_line(
         let is_labelled = label.trim_end().ends_with([':', '=']);
         let own_length = own.as_ref().map(|own| own.length);
         let unit = own
+            .or_else(|| units::unit_member(text, numeral.start))
             .or_else(|| units::scaled(table.unit_in_brackets(text, &numeral)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label).filter(|_| is_labelled)?, scale))
             .or_else(|| units::scaled(stated?, scale))
@@ -440,6 +446,13 @@ fn read_line(
             printed_bytes: numeral.end as u64,
         });
     }
+}
+
+/// Returns `true` inside the braces of a metric's name: `read_iops{bs="4k"} 12` (Prometheus).
+fn is_of_metric(text: &str, place: usize) -> bool {
+    let before = &text[..place];
+    let Some(begin) = before.rfind(['{', '}']).filter(|at| before[*at..].starts_with('{')) else { return false };
+    before[..begin].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text[place..].contains('}')
 }
 
 /// Returns `true` for a number that no words stand before in its cell: with words, the cell may be that of another head.

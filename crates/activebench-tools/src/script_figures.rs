@@ -138,6 +138,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
             fault: candidates.single_of(&claim.id).and_then(|candidate| label.of_another(candidate, &candidates)),
             origin: Some(origin),
             meant: Vec::new(),
+            is_no_result: false,
         });
     }
     let shown = of_tools.shown(of_command);
@@ -213,6 +214,7 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         origin,
         fault,
         meant: Vec::new(),
+        is_no_result: label.names_no_result(number.unit),
     };
     let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
     let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();

@@ -14,32 +14,6 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::run::Run;
 
-/// Words of rates that are not meant as results of the run: the extremes of a tool's own samples, and expectations.
-const OTHERS: &[&str] = &[
-    "max",
-    "maximum",
-    "peak",
-    "burst",
-    "best",
-    "highest",
-    "limit",
-    "spec",
-    "rated",
-    "expected",
-    "target",
-    "required",
-    "theoretical",
-    "link",
-    "cache",
-    "memory",
-    "previous",
-    "baseline",
-    "last",
-    // Parts of a latency.
-    "slat",
-    "submission",
-];
-
 /// From this share of the tools' lowest latency on it may be another kind of latency of the same requests.
 const OTHER_KIND_RATIO: f64 = 0.5;
 
@@ -55,7 +29,7 @@ pub(crate) struct Beyond<'a> {
 /// Finds the rates that exceed those of all passes that their words may mean by this share or more, and the latencies that
 /// are below all of the run.
 pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>> {
-    let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !names_another(figure));
+    let untraced = run.parsed.script_figures.iter().filter(|figure| figure.origin.is_none() && !figure.is_no_result);
     // Many figures mean the same claims.
     let mut best: HashMap<(Unit, &[String]), Option<Quantity>> = HashMap::new();
     let found = untraced.filter_map(|figure| {
@@ -74,11 +48,6 @@ pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>>
         is_beyond.then_some(Beyond { figure, best })
     });
     found.collect()
-}
-
-fn names_another(figure: &ScriptFigure) -> bool {
-    let line = figure.source.text.to_lowercase();
-    line.split(|sign: char| !sign.is_alphabetic()).any(|word| OTHERS.contains(&word))
 }
 
 /// The share of the lowest latency below which it is none of the tools'.

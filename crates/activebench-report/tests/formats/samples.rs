@@ -568,6 +568,7 @@ pub(crate) fn script() -> JudgedRun {
         origin,
         fault,
         meant: Vec::new(),
+        is_no_result: false,
     };
     let origin = Origin {
         derivation: Derivation::Equal,

@@ -232,6 +232,19 @@ fn points_between_groups_of_digits_are_no_decimals() {
 }
 
 #[test]
+fn objects_and_metrics_of_a_line_state_their_units() {
+    let object = r#"{"results": [{"op": "write", "value": 291.6, "unit": "MB/s"}, {"op": "read", "value": 660, "unit": "IOPS"}]}"#;
+    let expected = ["291.6 MB/s = 291600000|305764761.6 bytes_per_sec write", "660 IOPS = 660 ops_per_sec read"];
+    assert_eq!(shown_of(object), expected);
+    // Another member than that of the value.
+    assert_eq!(shown_of(r#"{"runs": 3, "unit": "MB/s"}"#), Vec::<String>::new());
+    let metric = "disk_read_iops{bs=\"4k\"} 42779\nwrite_bytes_per_second{bs=\"1m\",n=\"3\"} 175218966\n";
+    let expected =
+        ["42779 iops = 42779 ops_per_sec read", "175218966 bytes per second = 175218966 bytes_per_sec write"];
+    assert_eq!(shown_of(metric), expected);
+}
+
+#[test]
 fn a_number_in_brackets_has_the_unit_in_the_brackets_of_its_head() {
     let head =
         "Block | 4k            (IOPS) | 64k           (IOPS)\n ---- | ---            ----  | ----           ---- \n";

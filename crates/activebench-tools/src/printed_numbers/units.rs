@@ -1,7 +1,10 @@
 //! Units as programs print them.
 
+use std::sync::LazyLock;
+
 use activebench_model::direction::Direction;
 use activebench_model::units::Unit;
+use regex::Regex;
 
 /// What a count, a rate or a time is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -190,6 +193,21 @@ pub(super) fn unit_of_label(label: &str) -> Option<Found> {
         }
     }
     last
+}
+
+/// Returns the unit that a member beside a number states, in an object of one line: `{"value": 291.6, "unit": "MB/s"}`.
+pub(super) fn unit_member(line: &str, place: usize) -> Option<Found> {
+    static UNIT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#""units?"\s*:\s*"([^"]{1,32})""#).expect("the expression is right"));
+    let begin = line[..place].rfind(['{', '}']).filter(|at| line[*at..].starts_with('{'))?;
+    // Only of the number in its member `value`: an object may have others, without a unit.
+    let key = line[begin..place].trim_end().strip_suffix(':')?.trim_end();
+    if !["\"value\"", "\"result\"", "\"rate\"", "\"speed\""].iter().any(|name| key.ends_with(name)) {
+        return None;
+    }
+    let end = line[place..].find(['{', '}']).map_or(line.len(), |at| place + at);
+    let text = UNIT.captures(&line[begin..end])?.get(1)?.as_str();
+    unit_at(text).filter(|found| found.length == text.len()).map(|found| Found { length: 0, ..found })
 }
 
 /// `mb s`, of a variable `write_mb_s`.

@@ -266,6 +266,7 @@ fn other_number(line: &SourceLine, number: &str, meant: &str) -> Option<ScriptFi
         source: line.clone(),
         origin: Some(Origin { derivation: Derivation::Equal, claims: Vec::new(), value: quantity(expected) }),
         meant: Vec::new(),
+        is_no_result: false,
         fault: Some(Fault::OtherNumber),
     })
 }
@@ -309,6 +310,7 @@ pub(super) fn alter(line: &SourceLine, other: Other<'_>, claim: Option<&Claim>, 
             origin: Some(origin(claim.value)),
             fault: Some(Fault::Altered),
             meant: Vec::new(),
+            is_no_result: false,
         }),
         (None, None) => figures.extend(other.figure(line)),
     }
@@ -341,6 +343,7 @@ impl Other<'_> {
             }),
             fault: Some(fault),
             meant: Vec::new(),
+            is_no_result: false,
         })
     }
 }

@@ -29,9 +29,34 @@ pub(super) struct Label {
     statistic: Option<Statistic>,
     /// It has a word for latency, or names a statistic of latencies.
     names_latency: bool,
+    /// A word around it says that it is no result of this run.
+    names_other_run: bool,
+    /// A word around it is one for an extreme.
+    names_extreme: bool,
     /// Its words, in lower case; then those of what it is in, from the inside.
     words: Vec<BTreeSet<String>>,
 }
+
+/// Words of what is no result of this run: expectations, other runs, other memory, and parts of a latency.
+const OTHER_RUNS: &[&str] = &[
+    "limit",
+    "spec",
+    "rated",
+    "expected",
+    "target",
+    "required",
+    "theoretical",
+    "link",
+    "cache",
+    "memory",
+    "previous",
+    "baseline",
+    "last",
+    "slat",
+    "submission",
+];
+/// Words of the extremes of a tool's own samples.
+const EXTREMES: &[&str] = &["max", "maximum", "peak", "burst", "best", "highest"];
 
 /// Where the labels of the numbers of a line stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +92,18 @@ impl Label {
     /// Reads the label of a number between two places of a line, from a place on. The label stands before the number.
     /// Where nothing does, or where that is the habit of the line, it is what follows: `812 MB/s written`.
     pub(super) fn of(line: &str, begin: usize, number: &Range<usize>, side: Side) -> Self {
-        let before = match side {
-            Side::Behind => "",
-            Side::Unknown if begin > 0 => return Self::default(),
-            Side::Before | Side::Unknown => line.get(begin..number.start).unwrap_or(""),
-        };
+        let all_before = line.get(begin..number.start).unwrap_or("");
         let behind = &line[number.end..];
         let after = &behind[..behind.find(|c: char| c.is_ascii_digit() || ",;|".contains(c)).unwrap_or(behind.len())];
+        let first = line.split(|c: char| c.is_ascii_digit()).next().unwrap_or("");
+        let around: Vec<String> = [first, all_before, after].into_iter().flat_map(words).collect();
+        let around_has = |names: &[&str]| around.iter().any(|word| names.contains(&word.as_str()));
+        let (names_other_run, names_extreme) = (around_has(OTHER_RUNS), around_has(EXTREMES));
+        let before = match side {
+            Side::Behind => "",
+            Side::Unknown if begin > 0 => return Self { names_other_run, names_extreme, ..Self::default() },
+            Side::Before | Side::Unknown => all_before,
+        };
         // Behind another number, what stands before a comma is still about that one.
         let before = if begin > 0 { before.rsplit([',', ';', '|']).next().unwrap_or(before) } else { before };
         let text = if before.contains(char::is_alphabetic) { before } else { after };
@@ -93,7 +123,7 @@ impl Label {
             None
         };
         // The first words of a line speak for each cell of its row that has none itself. They explain a number, and accuse none.
-        let row = if words.is_empty() { line.split(|c: char| c.is_ascii_digit()).next().unwrap_or("") } else { "" };
+        let row = if words.is_empty() { first } else { "" };
         let of_row: BTreeSet<String> = self::words(row).collect();
         let row_has = |names: &[&str]| names.iter().any(|name| of_row.contains(*name));
         let names_best = has(BESTS) || row_has(BESTS);
@@ -108,7 +138,20 @@ impl Label {
         let statistic = only_statistic(text);
         let names_latency = statistic.is_some() || has(LATENCIES);
         let words = vec![words];
-        Self { direction, order, derivation, load, names_best, names_runs, says_both, statistic, names_latency, words }
+        Self {
+            direction,
+            order,
+            derivation,
+            load,
+            names_best,
+            names_runs,
+            says_both,
+            statistic,
+            names_latency,
+            names_other_run,
+            names_extreme,
+            words,
+        }
     }
 
     /// Completes what the words leave open by those of its column and of the objects that it is in, from the inside.
@@ -121,10 +164,17 @@ impl Label {
             self.load = self.load.or(Load::of_words(text));
             self.names_latency |=
                 self.statistic.is_some() || words.iter().any(|word| LATENCIES.contains(&word.as_str()));
+            self.names_other_run |= words.iter().any(|word| OTHER_RUNS.contains(&word.as_str()));
+            self.names_extreme |= words.iter().any(|word| EXTREMES.contains(&word.as_str()));
             self.says_both |= words.iter().any(|word| SUMS.contains(&word.as_str())) || names_both(&words);
             self.words.push(words);
         }
         self
+    }
+
+    /// Returns `true` if the words say that a number of this unit is no result of this run. The largest latency is one.
+    pub(super) fn names_no_result(&self, unit: Unit) -> bool {
+        self.names_other_run || self.names_extreme && unit != Unit::Ns
     }
 
     /// Returns `true` if there are no words.

@@ -896,6 +896,24 @@ fn a_rate_that_is_not_traced_has_the_passes_that_its_words_may_mean() {
 }
 
 #[test]
+fn words_around_a_number_say_that_it_is_no_result() {
+    let ran = || [write("write", 98_765_432.0), read("read", 555_555_555.0)];
+    for (text, expected) in [
+        ("write: 150 MB/s\n", &[false][..]),
+        ("write, max: 150 MB/s\n", &[true]),
+        ("previous write: 150 MB/s, read 700 MB/s\n", &[true, true]),
+        // What stands between two numbers may be about either.
+        ("write 150 MB/s (limit of the link), read 700 MB/s\n", &[true, true]),
+        ("| pass | rated MB/s | MB/s |\n|---|---|---|\n| write | 150 | 160 |\n", &[true, false]),
+        // An extreme of something else.
+        ("write: 150 MB/s, latency max 3 ms\n", &[false]),
+    ] {
+        let figures = traced(text, &ran());
+        assert_eq!(figures.iter().map(|figure| figure.is_no_result).collect::<Vec<_>>(), expected, "{text}");
+    }
+}
+
+#[test]
 fn words_of_metrics_and_sizes_of_files_name_no_other_pass() {
     let of = |one: One, block_bytes| One { block_bytes: Some(block_bytes), ..one };
     let ran = || [of(write("write_throughput", 234_567_890.0), 1 << 20), of(write("write_iops", 61_234_567.0), 4096)];
