@@ -390,18 +390,19 @@ fn read_line(
         if rest.starts_with('=') || own.is_none() && scale.is_none() && rest.starts_with(char::is_alphanumeric) {
             continue;
         }
-        let head = if own.is_some() { None } else { table.head_of(text, &numeral) };
+        // `IOPS: 12` is what it says, whatever stands above it.
+        let is_labelled = label.trim_end().ends_with([':', '=', '}']);
+        let labelled = units::unit_of_label(label).filter(|_| is_labelled);
+        let head = if own.is_some() || labelled.is_some() { None } else { table.head_of(text, &numeral) };
         let head = head.filter(|_| begins_cell(text, numeral.start));
         let of_head = head.as_ref().and_then(|head| units::unit_of_head(&head.text, &head.own, scale));
         // `write` alone is a count of writes, unless all the table has another unit.
         let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
-        // `IOPS: 12` is what it says, whatever stands above it.
-        let is_labelled = label.trim_end().ends_with([':', '=']);
         let own_length = own.as_ref().map(|own| own.length);
         let unit = own
             .or_else(|| units::unit_member(text, numeral.start))
             .or_else(|| units::scaled(table.unit_in_brackets(text, &numeral)?, scale))
-            .or_else(|| units::scaled(units::unit_of_label(label).filter(|_| is_labelled)?, scale))
+            .or_else(|| units::scaled(labelled?, scale))
             .or_else(|| units::scaled(stated?, scale))
             .or(of_head)
             .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))

@@ -238,7 +238,7 @@ fn objects_and_metrics_of_a_line_state_their_units() {
     assert_eq!(shown_of(object), expected);
     // Another member than that of the value.
     assert_eq!(shown_of(r#"{"runs": 3, "unit": "MB/s"}"#), Vec::<String>::new());
-    let metric = "disk_read_iops{bs=\"4k\"} 42779\nwrite_bytes_per_second{bs=\"1m\",n=\"3\"} 175218966\n";
+    let metric = "# TYPE write_bytes_per_second gauge\ndisk_read_iops{bs=\"4k\"} 42779\nwrite_bytes_per_second{bs=\"1m\",n=\"3\"} 175218966\n";
     let expected =
         ["42779 iops = 42779 ops_per_sec read", "175218966 bytes per second = 175218966 bytes_per_sec write"];
     assert_eq!(shown_of(metric), expected);
