@@ -362,10 +362,10 @@ fn read_line(
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
     for numeral in numerals_of(text, table.is_divided_by_commas(text)) {
-        if is_of_metric(text, numeral.start) {
+        if numeral.start < label_start || is_of_metric(text, numeral.start) {
             continue;
         }
-        let own = unit_at(&text[numeral.end..]).filter(|own| {
+        let own = unit_at(&text[numeral.end..]).or_else(|| unit_behind_deviation(&text[numeral.end..])).filter(|own| {
             own.unit != Unit::Count || !begins_label(&text[label_start..numeral.start], &text[numeral.end..])
         });
         if is_of_label(&text[numeral.end..], own.as_ref()) {
@@ -447,6 +447,18 @@ fn read_line(
             printed_bytes: numeral.end as u64,
         });
     }
+}
+
+/// Reads the unit of a number with its deviation, `142.3 ± 11.5 MB/s`: its length is up to its end.
+fn unit_behind_deviation(rest: &str) -> Option<Found> {
+    let behind = rest.trim_start();
+    let number = ["±", "+/-", "+-"].iter().find_map(|sign| behind.strip_prefix(sign))?.trim_start();
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (end, ..) = number_at(number, 0);
+    let found = unit_at(&number[end..])?;
+    Some(Found { length: rest.len() - number.len() + end + found.length, ..found })
 }
 
 /// Returns `true` inside the braces of a metric's name: `read_iops{bs="4k"} 12` (Prometheus).
