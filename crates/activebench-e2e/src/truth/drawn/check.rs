@@ -15,6 +15,8 @@ const TOLERANCE: f64 = 0.01;
 /// Time that a tool's clock may hide: fio prints whole milliseconds, rounded up, and reads its clock before it opens
 /// files.
 const CLOCK_STEP_NS: f64 = 5e6;
+/// Share of the bytes read from which on a cache did not deliver them.
+const COLD: f64 = 0.5;
 /// Name of fio's I/O log in a drawn run, in the folder beside the volume.
 pub(super) const IO_LOG: &str = "io.log";
 
@@ -90,6 +92,9 @@ fn lie(codes: &[&str], report: &Value) -> Outcome {
     if of_it().any(|finding| finding["outcome"] == "fires" && severity(finding) >= Severity::Warn) {
         return Outcome::Hit;
     }
+    if let Some(why) = is_cold(codes, report) {
+        return Outcome::NotRun(why);
+    }
     match of_it().find(|finding| finding["outcome"] == "undecided") {
         Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: false },
         None => {
@@ -100,6 +105,21 @@ fn lie(codes: &[&str], report: &Value) -> Outcome {
             Outcome::Miss(format!("the run is {}: neither {codes} warns, but {fired}", text(report, "verdict")))
         }
     }
+}
+
+/// Says why a lie about a cache is none: storage delivered what was read, because other programs emptied the cache after
+/// the preparation.
+fn is_cold(codes: &[&str], report: &Value) -> Option<String> {
+    let delivered = match codes {
+        ["AB205"] => "below_device_read_bytes",
+        ["AB201", ..] => "storage_read_bytes",
+        _ => return None,
+    };
+    let sum = |fact: &str| -> f64 {
+        list(report, "phases").iter().filter_map(|phase| phase["facts"][fact]["value"].as_f64()).sum()
+    };
+    let cold = sum(delivered) > COLD * sum("read_bytes");
+    cold.then(|| "somebody emptied the page cache before the run".to_owned())
 }
 
 fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> Outcome {
@@ -286,6 +306,22 @@ mod tests {
         check(&lie, &report(finding("AB302", "fires", "note")), 0, "miss");
         check(&lie, &report(finding("AB302", "undecided", "")), 0, "undecided");
         check(&lie, &report(finding("AB401", "fires", "fail")), 0, "miss");
+    }
+
+    #[test]
+    fn a_cache_that_was_emptied_makes_no_lie() {
+        let of_storage = |codes: &'static [&'static str], fact: &str, bytes: f64| {
+            let mut report = report("verified", "confirmed", &Value::Null, &json!([]));
+            report["phases"][0]["facts"]["read_bytes"] = json!({"value": 4096.0});
+            report["phases"][0]["facts"][fact] = json!({"value": bytes});
+            let case = super::super::lie(1, 1);
+            outcome(&case, &Drawn::Lie(codes), &report, None, Path::new("/nonexistent")).word()
+        };
+        assert_eq!(of_storage(&["AB205"], "below_device_read_bytes", 4096.0), "not run");
+        assert_eq!(of_storage(&["AB205"], "below_device_read_bytes", 0.0), "miss");
+        assert_eq!(of_storage(&["AB201", "AB203"], "storage_read_bytes", 4096.0), "not run");
+        assert_eq!(of_storage(&["AB201", "AB203"], "storage_read_bytes", 512.0), "miss");
+        assert_eq!(of_storage(&["AB401"], "storage_read_bytes", 4096.0), "miss");
     }
 
     #[test]

@@ -435,6 +435,7 @@ impl Draft {
             prepare,
             keep_cache: self.keep_cache,
             limits: Limits::default(),
+            options: Vec::new(),
             words,
             filter: self.filter,
             true_of_it: self.true_of_it,
