@@ -17,6 +17,9 @@ const TOLERANCE: f64 = 0.01;
 const CLOCK_STEP_NS: f64 = 5e6;
 /// Share of the bytes read from which on a cache did not deliver them.
 const COLD: f64 = 0.5;
+/// Time that it may hide on busy CPUs in a rate that is too low: a tool may wait for a CPU between its clock and its
+/// calls, for which no call shows why.
+const WAIT_NS: f64 = 20e6;
 /// Name of fio's I/O log in a drawn run, in the folder beside the volume.
 pub(super) const IO_LOG: &str = "io.log";
 
@@ -215,7 +218,8 @@ fn off(report: &Value, claim: &Value) -> Option<String> {
     let times = ["window_ns", "longest_task_window_ns"].iter();
     let times = times.filter_map(|name| window?["facts"][name]["value"].as_f64()).filter(|ns| *ns > 0.0);
     let window_ns = times.reduce(f64::min);
-    let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| CLOCK_STEP_NS / ns) };
+    let hidden_ns = if value < observed { WAIT_NS } else { CLOCK_STEP_NS };
+    let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| hidden_ns / ns) };
     // The tool's clock of a rate-limited run includes the pause after the last operation. No call shows that pause.
     let calls: f64 =
         ["read_calls", "write_calls"].iter().filter_map(|name| window?["facts"][name]["value"].as_f64()).sum();
@@ -291,7 +295,7 @@ mod tests {
         check(&honest, &report("qualified", "confirmed", &near, &fires("warn")), 4096, "false accusation");
         check(&honest, &report("discrepancy", "refuted", &near, &json!([])), 4096, "false accusation");
         check(&honest, &report("inconclusive", "unverifiable", &Value::Null, &json!([])), 4096, "undecided");
-        check(&honest, &report("verified", "confirmed", &json!({"value": 102.0}), &json!([])), 4096, "figure off");
+        check(&honest, &report("verified", "confirmed", &json!({"value": 104.0}), &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &Value::Null, &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &near, &json!([])), 2048, "broken");
         check(&honest, &report("failed", "confirmed", &near, &json!([])), 4096, "broken");

@@ -11,15 +11,15 @@ fn draft(what: &str, volume: VolumeSpec, options: &str) -> Draft {
     Draft::new(format!("db_bench: {what}."), &["db_bench"], volume, words(&line))
 }
 
-/// Draws writes whose log is synced behind each of them. Calls show no operations of reads, of several threads, or of
-/// benchmarks one behind the other.
+/// Draws writes whose log is synced behind each of them. Calls show no operations of reads, of several threads, of
+/// batches, or of benchmarks one behind the other.
 pub(super) fn honest(rng: &mut Rng) -> Draft {
     let volume = volume::draw(rng, 320, false, false);
     let options = format!(
         "--benchmarks={} --num={} --sync=1 {} {}",
         one_of(rng, &["fillseq", "fillrandom", "overwrite"]),
         rng.u32(300..=1500),
-        one_of(rng, &["", "--value_size=1000", "--value_size=4000", "--batch_size=10"]),
+        one_of(rng, &["", "--value_size=1000", "--value_size=4000"]),
         one_of(rng, &["", "", "--histogram=1", "--seed=7"]),
     );
     draft("writes that are synced one by one", volume, &options)
