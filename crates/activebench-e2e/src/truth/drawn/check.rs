@@ -152,8 +152,17 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
         "verified" | "qualified" => Outcome::Silent,
         "discrepancy" if !excused_failure => Outcome::Accused("the run is a discrepancy".to_owned()),
         "discrepancy" => Outcome::Silent,
-        other => Outcome::Undecided { why: format!("the run is {other}: {}", open(report)), foreseen: false },
+        other => Outcome::Undecided {
+            why: format!("the run is {other}: {}", open(report)),
+            foreseen: shares_its_device(case, report),
+        },
     }
+}
+
+/// Returns `true` if others used the device of a run that has none of its own, so that its figures are theirs, too.
+fn shares_its_device(case: &Case, report: &Value) -> bool {
+    let others = |finding: &Value| finding["code"] == "AB601" && finding["outcome"] == "fires";
+    case.volume.is_none() && list(report, "findings").iter().any(others)
 }
 
 /// Returns the answers of a report, independent of the tool's wording: the rates of each pass and their verdicts.
@@ -310,6 +319,18 @@ mod tests {
         check(&lie, &report(finding("AB302", "fires", "note")), 0, "miss");
         check(&lie, &report(finding("AB302", "undecided", "")), 0, "undecided");
         check(&lie, &report(finding("AB401", "fires", "fail")), 0, "miss");
+    }
+
+    #[test]
+    fn others_on_a_shared_device_leave_a_run_open() {
+        let fires = json!([{"code": "AB601", "outcome": "fires", "severity": "warn", "message": "m"}]);
+        let report = report("inconclusive", "unverifiable", &Value::Null, &fires);
+        let own = super::super::honest(1, 1);
+        let shared = Case { volume: None, ..own.clone() };
+        for (case, is_failure) in [(own, true), (shared, false)] {
+            let outcome = outcome(&case, &Drawn::Honest, &report, None, Path::new("/nonexistent"));
+            assert_eq!((outcome.word(), outcome.is_failure()), ("undecided", is_failure));
+        }
     }
 
     #[test]

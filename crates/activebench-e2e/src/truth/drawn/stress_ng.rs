@@ -22,7 +22,11 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         one_of(rng, &["--timeout 2s", "--timeout 3s", "--timeout 2"]),
         one_of(rng, &["--metrics", "--metrics-brief"]),
     );
-    draft("direct writes and reads", volume, &options)
+    let mut draft = draft("direct writes and reads", volume, &options);
+    if draft.volume.fs == "btrfs" && options.contains("-rnd") {
+        draft.also_true("AB204", "btrfs serves reads that do not begin at a block of its own from the page cache");
+    }
+    draft
 }
 
 /// Draws writes that no sync makes durable.
