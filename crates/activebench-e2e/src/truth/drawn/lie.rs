@@ -167,7 +167,11 @@ fn no_depth(rng: &mut Rng) -> Draft {
 
 fn null_engine(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "the engine does nothing", |draft, _| {
-        of_each_job(draft, |job| job.set("ioengine", "null"));
+        of_each_job(draft, |job| {
+            job.set("ioengine", "null");
+            // Data may move through a mapped file without a call.
+            ["mem", "iomem"].iter().for_each(|option| job.unset(option));
+        });
         draft.prepare = Some("true".to_owned());
     })
 }
