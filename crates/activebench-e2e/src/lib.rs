@@ -225,6 +225,8 @@ fn dirty_share_percent() -> u32 {
 const ZRAM_ADD: &str = "/sys/class/zram-control/hot_add";
 /// Takes the number of such a device and removes it.
 const ZRAM_REMOVE: &str = "/sys/class/zram-control/hot_remove";
+/// Longest wait for a share of the dirty pages that other runs have.
+const SHARE_WITHIN: Duration = Duration::from_secs(60);
 
 /// A mounted file system of its own; removed when dropped.
 #[derive(Debug)]
@@ -355,8 +357,13 @@ impl Volume {
     fn set_dirty_share(&self, percent: u32) {
         let Some(name) = self.device().and_then(|device| device.strip_prefix("/dev/")) else { return };
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("a device number");
-        fs::write(format!("/sys/class/bdi/{}/min_ratio", number.trim()), percent.to_string())
-            .expect("it takes a share");
+        let file = format!("/sys/class/bdi/{}/min_ratio", number.trim());
+        let started = Instant::now();
+        // The shares of all devices are less than 100 %: other runs on this machine may have the rest for now.
+        while let Err(error) = fs::write(&file, percent.to_string()) {
+            assert!(started.elapsed() < SHARE_WITHIN, "it takes no share: {error}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     fn without_device() -> Self {

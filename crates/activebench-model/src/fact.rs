@@ -538,8 +538,8 @@ fact_names! {
     TaskWindows = "task_windows_ns", Ns;
     /// Length of the longest of the tasks' own windows; `window_ns` for one task. Source: calls.
     LongestTask = "longest_task_window_ns", Ns;
-    /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs was
-    /// in flight: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
+    /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs
+    /// (of any file or file system) was in flight: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
     /// Bytes in the phase's direction of the task that moved the fewest, inside its own window. Tasks that moved nothing
     /// are left out, as in iozone. Missing where no task moved data. Source: calls.

@@ -60,7 +60,7 @@ fn row(case: &Case) -> String {
 pub(crate) fn drawn(outcomes: &Outcomes, command: &str, provenance: &str) -> String {
     let counts = Counts::of(outcomes.cases.iter());
     let mut section = format!(
-        "Commands drawn from the option space of fio, iozone and bonnie++: honest ones by construction, and the same with \
+        "Commands drawn from the option spaces of the tools: honest ones by construction, and the same with \
          one property broken. An honest run must be left alone, answered, and confirmed with figures within 1 % of what \
          the device and fio's own log counted. A lie must be found under a code that speaks of it.\n\n\
          {}.\n\n`{command}`. Provenance: {provenance}.\n",

@@ -9,7 +9,7 @@
 //!
 //! | promise | shown by |
 //! | --- | --- |
-//! | O_DIRECT | `direct_ratio` at least 99.9 % |
+//! | O_DIRECT | `direct_ratio` at least 99.9 %; of writes, all but the rest behind the last whole block |
 //! | O_SYNC, O_DSYNC (writing passes) | `sync_write_ratio` at least 99.9 % |
 //! | a sync inside the clock (writing passes) | `syncs_inside` or `msyncs` above 0, or a sync found in the pass |
 //! | a sync after each N writes (writing passes) | `syncs_inside` and `msyncs` at least 90 % of `write_calls` / N, less one per task |
@@ -161,6 +161,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
         }))
     };
     match promise.mechanism {
+        Mechanism::DirectIo if is_rest_of_a_block(run, phase)? => Ok(None),
         Mechanism::DirectIo => share_of(
             FactName::DirectShare,
             "direct I/O (O_DIRECT)",
@@ -249,6 +250,18 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
         Mechanism::QueueDepth(_) => Err(Halt::not_applicable("AB403 checks the requests in flight.")),
         _ => Err(nothing_rests()),
     }
+}
+
+/// Returns true if all that did not use `O_DIRECT` is the rest behind the last whole block. A device takes whole blocks only,
+/// so that dd writes such a rest through the page cache, and syncs it.
+fn is_rest_of_a_block(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
+    let Some(block) = phase.block_bytes.filter(|block| *block > 0 && phase.direction == Direction::Write) else {
+        return Ok(false);
+    };
+    let (moved, direct) = (run.moved(phase)?, run.fact(phase, FactName::DirectShare)?);
+    let rest = moved % block as f64;
+    // The share is a quotient of bytes.
+    Ok(rest > 0.0 && direct > 0.0 && moved * (1.0 - direct) < rest + 0.5)
 }
 
 /// Returns the number of syncs inside the clock. A pass without mapped files has no `msync`, and no fact of it.

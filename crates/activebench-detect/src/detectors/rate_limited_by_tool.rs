@@ -7,8 +7,9 @@
 //! # How it decides
 //! A task is idle while none of its calls or requests is in flight and it is not on a CPU: `task_windows_ns` -
 //! `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns` -
-//! `preempted_ns`. A task that waits for requests of libaio or io_uring, or for the helper thread that makes its calls,
-//! is therefore never idle, and neither is one that waits while that thread waits for a CPU.
+//! `preempted_ns`. A sync is a call in flight, whatever file or file system it names. A task that waits for requests of
+//! libaio or io_uring, or for the helper thread that makes its calls, is therefore never idle, and neither is one that
+//! waits while that thread waits for a CPU.
 //!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
 //! `calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.

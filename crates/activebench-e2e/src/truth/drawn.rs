@@ -2,7 +2,7 @@
 //! by construction, and the same with one property broken.
 //!
 //! The seed and the number of a run decide everything about it, so one run can be repeated without the others:
-//! `honest-7-12` is run number 12 of the honest runs of seed 7. An honest run moves its bytes past the page cache,
+//! `honest-dd-7-12` is run number 12 of the honest runs of seed 7, one of dd. An honest run moves its bytes past the page cache,
 //! reads a cold file, or syncs before its clock ends. A lie is such a run with one thing changed ([`lie`]), and expects
 //! one of the codes for that change. [`check`] defines the expected report of an honest run.
 
@@ -12,10 +12,20 @@ use crate::truth::case::{Case, Drawn};
 
 mod bonnie;
 pub mod check;
+mod db_bench;
+mod dbench;
+mod dd;
 mod draft;
+mod f3;
 mod fio;
+mod fs_mark;
+mod hdparm;
+mod ioping;
 mod iozone;
 mod lie;
+mod pg_test_fsync;
+mod stress_ng;
+mod sysbench;
 mod volume;
 mod wrapper;
 
@@ -36,24 +46,65 @@ enum Words {
 
 fn honest_in_words(seed: u64, number: u32, words: Words) -> Case {
     let rng = &mut rng(seed, number, 0);
-    let mut draft = match rng.u32(0..100) {
-        0..72 => {
+    let tool = tool(rng);
+    let mut draft = match tool {
+        "fio" => {
             let mut draft = fio::Draft::draw(rng);
             if words == Words::Others {
                 draft.report_otherwise(rng);
             }
             draft.command()
         }
-        72..96 => iozone::honest(rng),
-        _ => bonnie::honest(rng),
+        "iozone" => iozone::honest(rng),
+        "dd" => dd::honest(rng),
+        "sysbench" => sysbench::honest(rng),
+        "ioping" => ioping::honest(rng),
+        "fs_mark" => fs_mark::honest(rng),
+        "stress-ng" => stress_ng::honest(rng),
+        "db_bench" => db_bench::honest(rng),
+        "f3" => f3::honest(rng),
+        "dbench" => dbench::honest(rng),
+        "hdparm" => hdparm::honest(rng),
+        "pg_test_fsync" => pg_test_fsync::honest(rng),
+        "bonnie" => bonnie::honest(rng),
+        other => unreachable!("{other} is one of the tools"),
     };
     draft.also_true("AB703", "the runs beside it share the disk below");
     draft.also_true("AB601", "the runs beside it sync every file system of the host");
     let (name, often) = match words {
-        Words::Drawn => (format!("honest-{seed}-{number}"), wrapper::OFTEN),
-        Words::Others => (format!("honest-{seed}-{number}-again"), wrapper::ALWAYS),
+        Words::Drawn => (format!("honest-{tool}-{seed}-{number}"), wrapper::OFTEN),
+        Words::Others => (format!("honest-{tool}-{seed}-{number}-again"), wrapper::ALWAYS),
     };
     wrapper::wrapped(draft, rng, often).into_case(Drawn::Honest, "drawn", name)
+}
+
+/// Shares of the tools in the honest runs. A run of the last ones takes as long as ten others.
+const TOOLS: &[(&str, u32)] = &[
+    ("fio", 38),
+    ("iozone", 13),
+    ("dd", 13),
+    ("sysbench", 11),
+    ("ioping", 9),
+    ("fs_mark", 5),
+    ("stress-ng", 2),
+    ("db_bench", 3),
+    ("f3", 1),
+    ("dbench", 1),
+    ("bonnie", 2),
+    ("hdparm", 1),
+    ("pg_test_fsync", 1),
+];
+
+/// Draws the tool of an honest run.
+fn tool(rng: &mut Rng) -> &'static str {
+    let mut drawn = rng.u32(0..TOOLS.iter().map(|(_, share)| share).sum());
+    for (tool, share) in TOOLS {
+        match drawn.checked_sub(*share) {
+            Some(rest) => drawn = rest,
+            None => return tool,
+        }
+    }
+    unreachable!("the shares are those of all tools")
 }
 
 /// Returns the lie of this number.
@@ -101,7 +152,10 @@ mod tests {
         {
             assert!(all.contains(part), "{part}");
         }
-        for name in lie::NAMES {
+        for (tool, _) in TOOLS {
+            assert!(drawn.iter().any(|case| case.name.starts_with(&format!("honest-{tool}-"))), "{tool}");
+        }
+        for (name, ..) in lie::LIES.iter().chain(lie::LONG_LIES) {
             assert!(drawn.iter().any(|case| case.name.starts_with(&format!("lie-{name}-"))), "{name}");
         }
     }

@@ -177,7 +177,7 @@ impl Latencies {
 
     /// Returns the latency that a share of the latencies do not exceed; `None` when there are no latencies.
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
-        let at = |histogram: &Histogram<u64>| Quantity::ns(histogram.value_at_quantile(share).min(self.longest_ns));
+        let at = |histogram: &Histogram<u64>| Quantity::ns(value_at(histogram, share).min(self.longest_ns));
         (self.stood_for > 0).then(|| self.histogram.as_ref().map_or_else(|| at(&self.histogram()), at))
     }
 
@@ -190,8 +190,7 @@ impl Latencies {
 
     /// Returns the facts of this distribution; `None` when there are no latencies.
     ///
-    /// A quantile is the smallest figure that at least this share of the latencies do not
-    /// exceed, to 0.1 %; the longest latency is exact.
+    /// A quantile is that of [`value_at`], to 0.1 %; the longest latency is exact.
     pub(super) fn quantities<'a>(
         &self,
         names: &'a LatencyNames,
@@ -201,7 +200,7 @@ impl Latencies {
             None => self.histogram(),
         };
         let longest_ns = self.longest_ns;
-        let at = move |quantile| histogram.value_at_quantile(quantile).min(longest_ns);
+        let at = move |quantile| value_at(&histogram, quantile).min(longest_ns);
         let quantiles = names.quantiles.iter().map(move |(quantile, name)| (*name, Quantity::ns(at(*quantile))));
         let longest = (names.longest, Quantity::ns(longest_ns));
         let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
@@ -209,6 +208,14 @@ impl Latencies {
         let timed = names.timed.map(|name| (name, Quantity::count(self.timed)));
         (self.stood_for > 0).then(|| quantiles.chain([longest]).chain(mean).chain(timed))
     }
+}
+
+/// Returns a quantile. Its rank is rounded to the nearest. Some tools round it up (fio), some to the nearest (sysbench):
+/// a figure that is right by either rule is not below this one.
+fn value_at(histogram: &Histogram<u64>, quantile: f64) -> u64 {
+    let all = histogram.len() as f64;
+    let rank = (quantile * all).round().max(1.0);
+    histogram.value_at_quantile((rank - 0.5) / all)
 }
 
 fn record(histogram: &mut Histogram<u64>, latency_ns: u64, times: u64) {
@@ -246,6 +253,16 @@ mod tests {
                 assert_eq!(found[4], (count * scale) as f64);
             }
         }
+    }
+
+    #[test]
+    fn the_rank_of_a_quantile_is_the_nearest() {
+        // 0.95 of 512 is 486.4: the latency of rank 486 for sysbench, of rank 487 for fio.
+        for (fast, expected) in [(486, 600.0), (485, 1200.0)] {
+            let latencies = (1..=512).map(|rank| if rank <= fast { 600 } else { 1200 });
+            assert_eq!(figures(latencies).expect("there are some")[1], expected, "{fast}");
+        }
+        assert_eq!(figures([1, 2, 3]).expect("there are some")[..4], [2.0, 3.0, 3.0, 3.0]);
     }
 
     #[test]

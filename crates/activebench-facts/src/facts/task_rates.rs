@@ -4,7 +4,7 @@
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use activebench_model::call::Call;
+use activebench_model::call::{Call, Op};
 use activebench_model::fact::{FactName, Facts, Scope};
 use activebench_model::phase::{Pattern, Phase, Window};
 use activebench_model::units::Quantity;
@@ -13,6 +13,7 @@ use super::call_family::CallFamily;
 use super::part_index::{PartIndex, tasks_of_parts};
 use super::rate_in_fifths::{FifthNames, Fifths, time_together};
 use super::record_losses::{CALLS_HOOK, Gap};
+use super::span_index::KeyedSpans;
 use super::windows::{end_of, has_size, is_of, is_on};
 
 /// Number of spans of one task that are kept separately so that they can be put in order.
@@ -20,18 +21,22 @@ const KEPT: usize = 512;
 
 /// The tasks of every phase, updated with every call.
 ///
-/// Memory: at most 32 KiB per task, 4 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
+/// Memory: at most 32 KiB and 24 bytes per task, 4 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
 pub(super) struct Paces {
     tasks: Vec<Task>,
     /// Index of each part's task in `tasks`.
     task_of: Vec<u32>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
+    /// The windows of each process' tasks.
+    of_process: KeyedSpans<u32>,
     fifths: Vec<Result<Fifths, String>>,
 }
 
 struct Task {
     window: Window,
+    /// Its first part: that of this number in the phase of this number.
+    first_part: (u32, u32),
     in_flight: Union,
     /// Boxed: there may be a million tasks, and most phases need none.
     first: Option<Box<FirstOffsets>>,
@@ -42,15 +47,16 @@ impl Paces {
         let mut tasks: Vec<Task> = Vec::new();
         let mut task_of = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
         let mut tasks_of = Vec::with_capacity(phases.len());
-        for phase in phases {
+        for (phase_number, phase) in (0..).zip(phases) {
             let first = tasks.len();
             let (numbers, of_phase) = tasks_of_parts(&phase.parts);
             tasks.reserve_exact(of_phase);
-            for (part, number) in phase.parts.iter().zip(numbers) {
+            for (part_number, (part, number)) in (0..).zip(phase.parts.iter().zip(numbers)) {
                 let window = Window { start_ns: part.start_ns, end_ns: end_of(part).max(part.start_ns) };
                 let task = first + number as usize;
                 if task == tasks.len() {
-                    tasks.push(Task { window, in_flight: Union::default(), first: None });
+                    let first_part = (phase_number, part_number);
+                    tasks.push(Task { window, first_part, in_flight: Union::default(), first: None });
                 }
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
@@ -65,14 +71,33 @@ impl Paces {
         }
         tasks.shrink_to_fit();
         let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
-        Self { tasks, task_of, tasks_of, fifths }
+        let process = |task: &Task| phases[task.first_part.0 as usize].parts[task.first_part.1 as usize].tgid;
+        let spans = tasks.iter().enumerate();
+        let spans = spans.map(|(number, task)| (process(task), (task.window.start_ns, task.window.end_ns, number)));
+        let of_process = KeyedSpans::new(spans);
+        Self { tasks, task_of, tasks_of, of_process, fifths }
+    }
+
+    /// Counts a sync, also one of whole file systems or of a file that the task opened a second time: whatever it covers,
+    /// its task waits for storage.
+    fn feed_sync(&mut self, phases: &[Phase], call: &Call) {
+        for number in self.of_process.overlapping(call.tgid, call.start_ns, call.end_ns) {
+            let Task { window, first_part: (phase, part), in_flight, .. } = &mut self.tasks[number];
+            let tids = &phases[*phase as usize].parts[*part as usize].tids;
+            if tids.is_empty() || tids.contains(&call.tid) {
+                in_flight.add(call.start_ns.max(window.start_ns), call.end_ns.min(window.end_ns));
+            }
+        }
     }
 }
 
 impl CallFamily for Paces {
     fn feed(&mut self, phases: &[Phase], parts: &mut PartIndex, call: &Call) {
+        if call.op.is_file_sync() || matches!(call.op, Op::Sync | Op::Syncfs) {
+            return self.feed_sync(phases, call);
+        }
         let moves_data = call.op.is_read() || call.op.is_write();
-        if !moves_data && !call.op.is_file_sync() {
+        if !moves_data {
             return;
         }
         for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
@@ -84,7 +109,7 @@ impl CallFamily for Paces {
             let task = &mut self.tasks[self.task_of[number] as usize];
             // In a phase with requests of one size, requests of other sizes are in flight too.
             task.in_flight.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
-            let counts = moves_data && is_of(phase.direction, call) && has_size(phase.call_bytes, call);
+            let counts = is_of(phase.direction, call) && has_size(phase.call_bytes, call);
             let Ok(bytes @ 1..) = u64::try_from(call.returned) else { continue };
             if !counts {
                 continue;

@@ -23,6 +23,24 @@ fn time_in_which_a_call_was_on_its_way_counts_once_a_task() {
 }
 
 #[test]
+fn a_sync_through_no_descriptor_of_the_part_is_on_its_way_too() {
+    // In it a task waits for its own data: fs_mark opens the file again, or syncs all file systems.
+    for (op, tgid, counts) in
+        [(Op::Sync, 200, true), (Op::Syncfs, 200, true), (Op::Fsync, 200, true), (Op::Sync, 300, false)]
+    {
+        let mut story = Story::new();
+        story.by(200, 200).open(3, "f");
+        let start_ns = story.now;
+        story.writes(3, 4);
+        let end_ns = story.by(tgid, tgid).call(op, 9, -1, 0, 0).end_ns;
+        let part = Part { tgid: 200, ..part(3, start_ns, end_ns) };
+        let calls = if counts { 5 } else { 4 };
+        let facts = story.facts(phase(Direction::Write, vec![part]));
+        check(&format!("{op:?} by {tgid}"), &facts, &[(InFlight, count(calls * CALL_NS))]);
+    }
+}
+
+#[test]
 fn requests_that_overlap_are_on_their_way_together() {
     let mut story = Story::new();
     story.open(3, "f");

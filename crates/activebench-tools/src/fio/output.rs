@@ -155,6 +155,25 @@ fn as_one(entry: &Entry, paired: &Paired) -> Entry {
     entry
 }
 
+/// Says of which latency the percentiles of a terse line are: of the total one if the job asks for its percentiles, and
+/// otherwise of the completion. Leaves them out if that is not known.
+fn with_known_percentiles(entry: &Entry, paired: &Paired) -> Entry {
+    let mut entry = entry.clone();
+    if !entry.is_terse {
+        return entry;
+    }
+    let mut asked = paired.jobs.iter().map(|job| job.options.is_on("lat_percentiles"));
+    let of_total = asked.next().unwrap_or(Some(false)).filter(|first| asked.all(|other| other == Some(*first)));
+    for directed in &mut entry.directed {
+        match of_total {
+            Some(false) => {}
+            Some(true) => directed.total.percentiles = std::mem::take(&mut directed.completion.percentiles),
+            None => directed.completion.percentiles = Default::default(),
+        }
+    }
+    entry
+}
+
 /// Names entries after the jobs if numbers and directions identify them; drops the entries otherwise.
 fn name_headless(read: &mut Read, setup: &Setup) {
     read.restated = read.restated.take().filter(|report| !report.headless);
@@ -285,7 +304,9 @@ struct Claims {
 
 impl Claims {
     fn of_entry(&mut self, entry: &Entry, paired: &Paired, beside: Option<&Entry>) {
-        let entry = &as_one(entry, paired);
+        let entry = &with_known_percentiles(&as_one(entry, paired), paired);
+        let beside = beside.map(|other| with_known_percentiles(other, paired));
+        let beside = beside.as_ref();
         if let Some((number, source)) = &entry.error {
             let message = format!("error {number} of the job");
             self.parsed.errors.push(Note { source: source.clone(), message });

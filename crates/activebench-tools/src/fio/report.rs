@@ -88,6 +88,8 @@ impl Directed {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
+    /// True for a terse line. It prints one list of percentiles and does not say of which latency.
+    pub(super) is_terse: bool,
     /// Number of jobs that it covers, if the report states it.
     pub(super) jobs: Option<u32>,
     /// The process, if the report states it.

@@ -54,6 +54,7 @@ fn read_line(line: &str, source: &SourceLine, unread: &mut Vec<Unread>) -> Optio
     let error = fields[4].parse::<i64>().ok()?;
     let mut entry = Entry {
         name: fields[2].to_owned(),
+        is_terse: true,
         group: fields[3].parse().ok(),
         error: (error != 0).then(|| (error, source.clone())),
         user: share(user, source),

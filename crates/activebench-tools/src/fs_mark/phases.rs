@@ -36,7 +36,9 @@ fn phase(options: &Options, row: u32) -> Phase {
     let direction = if is_empty { Direction::None } else { Direction::Write };
     let promise = Promise { option: options.sync_option.clone(), mechanism: Mechanism::SyncInsideClock };
     Phase {
-        pattern: if is_empty { Pattern::Unknown } else { Pattern::Sequential },
+        // A task that is done deletes its files, and those that others still make get their numbers again: the blocks of a
+        // number are not those of one file.
+        pattern: if is_empty || options.tasks > 1 { Pattern::Unknown } else { Pattern::Sequential },
         // A file is one operation.
         block_bytes: (!is_empty).then_some(options.size),
         division: Division::into_calls_of((!is_empty).then(|| options.size.min(options.write_bytes))),

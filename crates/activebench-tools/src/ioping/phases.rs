@@ -59,7 +59,8 @@ fn phase(options: &Options, id: &str) -> Phase {
             .zip(options.size)
             .and_then(|(count, size)| count.checked_mul(size))
             .filter(|_| options.time_ns.is_none()),
-        region_bytes: options.working_set,
+        // Without `-S` a file is requested from as a whole: the calls show how large it is, the requested bytes do not.
+        region_bytes: options.working_set.or(options.size),
         clock: clock.to_owned(),
         submission: if options.asynchronous { Submission::Asynchronous } else { Submission::Synchronous },
         promises: promised.into_iter().filter(|(given, _, _)| *given).map(promise).collect(),

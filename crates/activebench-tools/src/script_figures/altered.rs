@@ -1,7 +1,8 @@
 //! Lines of a tool that came out with other numbers: `iozone ... | awk '{$3 = 2 * $3; print}'`.
 //!
 //! Such a line has the words of a line that a tool wrote and most of its numbers, and the tool's own line is not in the
-//! output. Punctuation and blanks do not count where there is more than one number. A number that is traced, that was
+//! output. Punctuation and blanks do not count where there is more than one number. Where there is one, blanks do not
+//! count in the place of the tool's line: behind the line that is before that one, or before the line behind it. A number that is traced, that was
 //! rounded, or that is in another unit is no fault of this kind.
 //!
 //! A number without a unit is a count, or its unit is in a heading. A script may write such lines of its own, so it is
@@ -102,13 +103,63 @@ pub(super) fn is_of_units(ratio: f64) -> bool {
         .any(|scale| [ratio * scale, ratio / scale].iter().any(|one| (one - 1.0).abs() <= 2.0 * ROUNDING_RATIO))
 }
 
+/// The lines before and behind a line, without blank lines; their blanks do not count.
+#[derive(Clone, Default)]
+struct Place {
+    before: Option<String>,
+    behind: Option<String>,
+}
+
+impl Place {
+    /// Returns true if one of two places is certainly the other.
+    fn is_that_of(&self, other: &Self) -> bool {
+        let is_known = |one: &Option<String>, other: &Option<String>| {
+            one.as_ref().is_some_and(|text| text.chars().filter(|sign| sign.is_alphabetic()).count() >= LEAST_LETTERS)
+                && one == other
+        };
+        is_known(&self.before, &other.before) || is_known(&self.behind, &other.behind)
+    }
+}
+
+/// Calls `take` with the source, the text and the place of each line with a number.
+fn each_placed_line(output: &ToolOutput, mut take: impl FnMut(SourceLine, Place)) {
+    let mut last: Option<(String, String)> = None;
+    let mut open: Option<(SourceLine, Place)> = None;
+    each_line(output, |stream, line, text, _| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.is_empty() {
+            return;
+        }
+        let words = words.join(" ");
+        let is_same_stream = last.as_ref().is_some_and(|(of, _)| of == stream);
+        if let Some((line, mut place)) = open.take() {
+            place.behind = is_same_stream.then(|| words.clone());
+            take(line, place);
+        }
+        if text.contains(|c: char| c.is_ascii_digit()) {
+            let before = last.take().filter(|_| is_same_stream).map(|(_, words)| words);
+            let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
+            open = Some((source, Place { before, behind: None }));
+        }
+        last = Some((stream.to_owned(), words));
+    });
+    if let Some((line, place)) = open {
+        take(line, place);
+    }
+}
+
 /// Returns `true` for lines of the same words where one must be the other: as many of their numbers are alike.
-fn is_the_line(own: &Shape<'_>, of_tool: &Shape<'_>, equal: usize) -> bool {
+fn is_the_line(own: &Shape<'_>, of_tool: &Shape<'_>, equal: usize, is_in_its_place: bool) -> bool {
     let all = own.numbers.len();
     let least_frame = if own.letters >= LEAST_LETTERS { 0 } else { LEAST_FRAME };
     match own.letters >= LEAST_LETTERS {
         // `reads/s 300` are a script's own words, too, unless the blanks are the tool's.
-        _ if all == 1 => own.frame == of_tool.frame && own.frame.len() >= least_frame,
+        _ if all == 1 => {
+            let without_blanks = |frame: &str| frame.chars().filter(|sign| !sign.is_whitespace()).collect::<String>();
+            let is_same = own.frame == of_tool.frame
+                || is_in_its_place && without_blanks(&own.frame) == without_blanks(&of_tool.frame);
+            is_same && own.frame.len() >= least_frame
+        }
         true => 2 * equal >= all,
         false => equal >= LEAST_EQUAL && 2 * equal > all || equal > 0 && own.frame == of_tool.frame,
     }
@@ -129,6 +180,7 @@ pub(super) struct Written<'a> {
 /// A line of a tool.
 struct OfTool {
     text: String,
+    place: Place,
     /// True if the command printed other lines of the same output.
     is_shown_in_part: bool,
 }
@@ -153,13 +205,13 @@ pub(super) fn mark(
     claims: &[Claim],
     figures: &mut Vec<ScriptFigure>,
 ) {
-    let mut own: Vec<SourceLine> = Vec::new();
-    each_line(of_command, |stream, line, text, _| {
-        if own.len() < MOST_LINES && text.contains(|c: char| c.is_ascii_digit()) && is_own(text) {
-            own.push(SourceLine { stream: stream.to_owned(), line, text: text.to_owned() });
+    let mut own: Vec<(SourceLine, Place)> = Vec::new();
+    each_placed_line(of_command, |line, place| {
+        if own.len() < MOST_LINES && is_own(&line.text) {
+            own.push((line, place));
         }
     });
-    let wanted: HashSet<String> = own.iter().filter_map(|line| Some(shape(&line.text)?.words)).collect();
+    let wanted: HashSet<String> = own.iter().filter_map(|(line, _)| Some(shape(&line.text)?.words)).collect();
     if wanted.is_empty() {
         return;
     }
@@ -168,16 +220,17 @@ pub(super) fn mark(
     let printed = of_tools.printed.iter().map(|output| (output, 1));
     for (output, least_numbers) in printed.chain(of_tools.files.iter().map(|output| (output, 2))) {
         let is_shown_in_part = !of_tools.is_beside_a_helper && of_tools.shows(output);
-        each_line(output, |_, _, text, _| {
+        each_placed_line(output, |line, place| {
             let is_wanted = |shape: &Shape<'_>| shape.numbers.len() >= least_numbers && wanted.contains(&shape.words);
+            let text = line.text.trim();
             let Some(Shape { words, .. }) = shape(text).filter(is_wanted) else { return };
             let alike = written.entry(words).or_default();
-            if alike.len() < MOST_ALIKE && !of_tools.shown.contains(text.trim()) {
-                alike.push(OfTool { text: text.trim().to_owned(), is_shown_in_part });
+            if alike.len() < MOST_ALIKE && !of_tools.shown.contains(text) {
+                alike.push(OfTool { text: text.to_owned(), place, is_shown_in_part });
             }
         });
     }
-    for line in &own {
+    for (line, place) in &own {
         let Some(of_own) = shape(&line.text) else { continue };
         let candidates = written.get(&of_own.words).map_or(&[][..], Vec::as_slice);
         let candidates: Vec<(&OfTool, Shape<'_>)> =
@@ -186,10 +239,10 @@ pub(super) fn mark(
             of_own.numbers.iter().zip(&of_tool.numbers).filter(|(own, other)| are_alike(own, other)).count()
         };
         let nearest = candidates.iter().max_by_key(|(_, of_tool)| equal(of_tool));
-        let Some((known, of_tool)) = nearest.filter(|(_, of_tool)| is_the_line(&of_own, of_tool, equal(of_tool)))
-        else {
-            continue;
+        let is_the_line = |(known, of_tool): &&(&OfTool, Shape<'_>)| {
+            is_the_line(&of_own, of_tool, equal(of_tool), place.is_that_of(&known.place))
         };
+        let Some((known, of_tool)) = nearest.filter(is_the_line) else { continue };
         for (place, (number, meant)) in of_own.numbers.iter().zip(&of_tool.numbers).enumerate() {
             if number == meant {
                 keep(line, number, figures);

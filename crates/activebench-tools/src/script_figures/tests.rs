@@ -203,6 +203,61 @@ moved 300 keys at 0.1 MB/s and waited 2.65 s
     assert_eq!(found(&[dd], &dd.replace("600+0", "900+0")).len(), 2);
 }
 
+/// `awk '/reads/{$NF = 2 * $NF} {print}'` writes the words of a line with one blank between them.
+#[test]
+fn blanks_do_not_count_in_the_place_of_the_tool_s_line() {
+    let of_tool = "File operations:\n    reads/s:                      3234.99\n    writes/s:                     0.00\n\n\
+                   Throughput:\n    read, MiB/s:                  50.55\n    written, MiB/s:               0.00\n";
+    let claim = |number: &str, unit: &str, line: &str| Claim {
+        id: unit.to_owned(),
+        phase: "read".to_owned(),
+        metric: if unit == "MiB/s" { Metric::Throughput } else { Metric::OperationRate },
+        value: match unit {
+            "MiB/s" => Quantity::bytes_per_sec(50.55 * MIB),
+            _ => Quantity { value: 3234.99, unit: Unit::OpsPerSec },
+        },
+        printed: Printed { text: number.to_owned(), unit: unit.to_owned() },
+        resolution: 0.01,
+        subject: Subject::Device,
+        subject_reason: String::new(),
+        claimed_bytes: None,
+        source: SourceLine { stream: "stdout".to_owned(), line: 1, text: line.to_owned() },
+    };
+    let claims = [
+        claim("3234.99", "reads/s", "    reads/s:                      3234.99"),
+        claim("50.55", "MiB/s", "    read, MiB/s:                  50.55"),
+    ];
+    let measurement = Measurement { number: 1, ..Measurement::default() };
+    let faulty = |text: &str| -> Vec<(String, String)> {
+        let output = |text: &str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let outputs = [output(of_tool)];
+        let measurements = std::slice::from_ref(&measurement);
+        let measured = Measured { measurements, outputs: &outputs, claims: &claims, phases: &[] };
+        let altered = script_figures(&output(text), measured).into_iter();
+        let altered = altered.filter(|figure| figure.fault == Some(Fault::Altered));
+        altered.map(|figure| (figure.printed.text, figure.origin.expect("it has one").claims.join(" "))).collect()
+    };
+    let doubled = of_tool.replace("    reads/s:                      3234.99", "reads/s: 6469.98");
+    assert_eq!(faulty(&doubled), [("6469.98".to_owned(), "reads/s".to_owned())]);
+    let doubled = of_tool.replace("    read, MiB/s:                  50.55", "read, MiB/s: 101.1");
+    assert_eq!(faulty(&doubled), [("101.1".to_owned(), "MiB/s".to_owned())]);
+    // Every line with single blanks.
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n";
+    let doubled: String = doubled.lines().map(words).collect();
+    assert_eq!(faulty(&doubled).len(), 1, "{doubled}");
+    // The same number, and words of a script's own where the tool's line is not.
+    assert_eq!(faulty(&of_tool.lines().map(words).collect::<String>()), []);
+    assert_eq!(faulty("reads/s: 6469.98\n"), []);
+    assert_eq!(
+        faulty(
+            &of_tool
+                .replace("    reads/s:                      3234.99\n", "")
+                .replace("0.00\n\n", "0.00\n\nmean of all runs\nreads/s: 6469.98\nin all\n")
+        ),
+        []
+    );
+}
+
 /// `sed 's/\[[0-9]*\]/[1]/'` masks the number of a process.
 #[test]
 fn a_number_in_a_line_of_which_something_else_was_changed_is_the_tool_s_own() {

@@ -239,6 +239,20 @@ fn the_last_of_repeated_reports_counts() {
 }
 
 #[test]
+fn percentiles_of_a_terse_line_are_those_that_the_job_asks_for() {
+    let fixture = fixture("terse-lat-percentiles");
+    let medians = |argument: &str| -> Vec<Metric> {
+        let command = command_line(&fixture.command.argv.join(" ").replace("--lat_percentiles=1", argument));
+        let parsed = fio().parse(&command, &fixture.output, None);
+        let of_median = |metric: &Metric| matches!(metric, Metric::LatencyP50 | Metric::CompletionLatencyP50);
+        parsed.claims.iter().map(|claim| claim.metric).filter(of_median).collect()
+    };
+    assert_eq!(medians("--lat_percentiles=1"), [Metric::LatencyP50]);
+    assert_eq!(medians("--lat_percentiles=0"), [Metric::CompletionLatencyP50]);
+    assert_eq!(medians("--group_reporting=1"), [Metric::CompletionLatencyP50]);
+}
+
+#[test]
 fn the_users_subject_goes_before_ours() {
     let fixture = fixture("end_fsync");
     let parsed = fio().parse(&fixture.command, &fixture.output, Some(Subject::Cpu));

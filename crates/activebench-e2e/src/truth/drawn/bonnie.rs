@@ -40,6 +40,7 @@ fn of(rng: &mut Rng, size: &str) -> Draft {
         prepare: Vec::new(),
         keep_cache: false,
         limits: Limits::default(),
+        options: Vec::new(),
         words,
         filter: None,
         true_of_it: BTreeMap::new(),

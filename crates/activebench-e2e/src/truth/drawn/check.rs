@@ -15,6 +15,11 @@ const TOLERANCE: f64 = 0.01;
 /// Time that a tool's clock may hide: fio prints whole milliseconds, rounded up, and reads its clock before it opens
 /// files.
 const CLOCK_STEP_NS: f64 = 5e6;
+/// Share of the bytes read from which on a cache did not deliver them.
+const COLD: f64 = 0.5;
+/// Time that it may hide on busy CPUs in a rate that is too low: a tool may wait for a CPU between its clock and its
+/// calls, for which no call shows why.
+const WAIT_NS: f64 = 20e6;
 /// Name of fio's I/O log in a drawn run, in the folder beside the volume.
 pub(super) const IO_LOG: &str = "io.log";
 
@@ -90,6 +95,9 @@ fn lie(codes: &[&str], report: &Value) -> Outcome {
     if of_it().any(|finding| finding["outcome"] == "fires" && severity(finding) >= Severity::Warn) {
         return Outcome::Hit;
     }
+    if let Some(why) = is_cold(codes, report) {
+        return Outcome::NotRun(why);
+    }
     match of_it().find(|finding| finding["outcome"] == "undecided") {
         Some(finding) => Outcome::Undecided { why: shown(finding), foreseen: false },
         None => {
@@ -100,6 +108,21 @@ fn lie(codes: &[&str], report: &Value) -> Outcome {
             Outcome::Miss(format!("the run is {}: neither {codes} warns, but {fired}", text(report, "verdict")))
         }
     }
+}
+
+/// Says why a lie about a cache is none: storage delivered what was read, because other programs emptied the cache after
+/// the preparation.
+fn is_cold(codes: &[&str], report: &Value) -> Option<String> {
+    let delivered = match codes {
+        ["AB205"] => "below_device_read_bytes",
+        ["AB201", ..] => "storage_read_bytes",
+        _ => return None,
+    };
+    let sum = |fact: &str| -> f64 {
+        list(report, "phases").iter().filter_map(|phase| phase["facts"][fact]["value"].as_f64()).sum()
+    };
+    let cold = sum(delivered) > COLD * sum("read_bytes");
+    cold.then(|| "somebody emptied the page cache before the run".to_owned())
 }
 
 fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> Outcome {
@@ -129,8 +152,17 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
         "verified" | "qualified" => Outcome::Silent,
         "discrepancy" if !excused_failure => Outcome::Accused("the run is a discrepancy".to_owned()),
         "discrepancy" => Outcome::Silent,
-        other => Outcome::Undecided { why: format!("the run is {other}: {}", open(report)), foreseen: false },
+        other => Outcome::Undecided {
+            why: format!("the run is {other}: {}", open(report)),
+            foreseen: shares_its_device(case, report),
+        },
     }
+}
+
+/// Returns `true` if others used the device of a run that has none of its own, so that its figures are theirs, too.
+fn shares_its_device(case: &Case, report: &Value) -> bool {
+    let others = |finding: &Value| finding["code"] == "AB601" && finding["outcome"] == "fires";
+    case.volume.is_none() && list(report, "findings").iter().any(others)
 }
 
 /// Returns the answers of a report, independent of the tool's wording: the rates of each pass and their verdicts.
@@ -195,7 +227,8 @@ fn off(report: &Value, claim: &Value) -> Option<String> {
     let times = ["window_ns", "longest_task_window_ns"].iter();
     let times = times.filter_map(|name| window?["facts"][name]["value"].as_f64()).filter(|ns| *ns > 0.0);
     let window_ns = times.reduce(f64::min);
-    let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| CLOCK_STEP_NS / ns) };
+    let hidden_ns = if value < observed { WAIT_NS } else { CLOCK_STEP_NS };
+    let step = if counts { 0.0 } else { window_ns.map_or(0.0, |ns| hidden_ns / ns) };
     // The tool's clock of a rate-limited run includes the pause after the last operation. No call shows that pause.
     let calls: f64 =
         ["read_calls", "write_calls"].iter().filter_map(|name| window?["facts"][name]["value"].as_f64()).sum();
@@ -271,7 +304,7 @@ mod tests {
         check(&honest, &report("qualified", "confirmed", &near, &fires("warn")), 4096, "false accusation");
         check(&honest, &report("discrepancy", "refuted", &near, &json!([])), 4096, "false accusation");
         check(&honest, &report("inconclusive", "unverifiable", &Value::Null, &json!([])), 4096, "undecided");
-        check(&honest, &report("verified", "confirmed", &json!({"value": 102.0}), &json!([])), 4096, "figure off");
+        check(&honest, &report("verified", "confirmed", &json!({"value": 104.0}), &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &Value::Null, &json!([])), 4096, "figure off");
         check(&honest, &report("verified", "confirmed", &near, &json!([])), 2048, "broken");
         check(&honest, &report("failed", "confirmed", &near, &json!([])), 4096, "broken");
@@ -286,6 +319,34 @@ mod tests {
         check(&lie, &report(finding("AB302", "fires", "note")), 0, "miss");
         check(&lie, &report(finding("AB302", "undecided", "")), 0, "undecided");
         check(&lie, &report(finding("AB401", "fires", "fail")), 0, "miss");
+    }
+
+    #[test]
+    fn others_on_a_shared_device_leave_a_run_open() {
+        let fires = json!([{"code": "AB601", "outcome": "fires", "severity": "warn", "message": "m"}]);
+        let report = report("inconclusive", "unverifiable", &Value::Null, &fires);
+        let own = super::super::honest(1, 1);
+        let shared = Case { volume: None, ..own.clone() };
+        for (case, is_failure) in [(own, true), (shared, false)] {
+            let outcome = outcome(&case, &Drawn::Honest, &report, None, Path::new("/nonexistent"));
+            assert_eq!((outcome.word(), outcome.is_failure()), ("undecided", is_failure));
+        }
+    }
+
+    #[test]
+    fn a_cache_that_was_emptied_makes_no_lie() {
+        let of_storage = |codes: &'static [&'static str], fact: &str, bytes: f64| {
+            let mut report = report("verified", "confirmed", &Value::Null, &json!([]));
+            report["phases"][0]["facts"]["read_bytes"] = json!({"value": 4096.0});
+            report["phases"][0]["facts"][fact] = json!({"value": bytes});
+            let case = super::super::lie(1, 1);
+            outcome(&case, &Drawn::Lie(codes), &report, None, Path::new("/nonexistent")).word()
+        };
+        assert_eq!(of_storage(&["AB205"], "below_device_read_bytes", 4096.0), "not run");
+        assert_eq!(of_storage(&["AB205"], "below_device_read_bytes", 0.0), "miss");
+        assert_eq!(of_storage(&["AB201", "AB203"], "storage_read_bytes", 4096.0), "not run");
+        assert_eq!(of_storage(&["AB201", "AB203"], "storage_read_bytes", 512.0), "miss");
+        assert_eq!(of_storage(&["AB401"], "storage_read_bytes", 4096.0), "miss");
     }
 
     #[test]

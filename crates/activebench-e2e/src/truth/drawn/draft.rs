@@ -16,6 +16,8 @@ pub(super) struct Draft {
     pub(super) prepare: Vec<String>,
     pub(super) keep_cache: bool,
     pub(super) limits: Limits,
+    /// Further options of activebench.
+    pub(super) options: Vec<String>,
     /// No word contains a blank or a quotation mark.
     pub(super) words: Vec<String>,
     /// Filter for the command's own output: shell words after a `|`.
@@ -25,6 +27,22 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// A command that needs nothing else: no preparation, no limits and a cold page cache.
+    pub(super) fn new(what: String, needs: &'static [&'static str], volume: VolumeSpec, words: Vec<String>) -> Self {
+        Self {
+            what,
+            needs,
+            volume,
+            prepare: Vec::new(),
+            keep_cache: false,
+            limits: Limits::default(),
+            options: Vec::new(),
+            words,
+            filter: None,
+            true_of_it: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn into_case(self, drawn: Drawn, code: &str, name: String) -> Case {
         Case {
             what: self.what,
@@ -37,7 +55,7 @@ impl Draft {
             keep_cache: self.keep_cache,
             neighbours: Vec::new(),
             limits: self.limits,
-            options: vec!["--fail-on".to_owned(), "never".to_owned()],
+            options: [vec!["--fail-on".to_owned(), "never".to_owned()], self.options].concat(),
             repeat: None,
             command: self.words,
             expect: Expect { beside: self.true_of_it, ..Expect::default() },
@@ -64,6 +82,16 @@ pub(super) fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 /// Returns `true` in this percentage of draws.
 pub(super) fn in_percent(rng: &mut Rng, percent: u32) -> bool {
     rng.u32(0..100) < percent
+}
+
+/// Splits a line into words.
+pub(super) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A shell and its script.
+pub(super) fn script(line: &str) -> Vec<String> {
+    ["sh", "-c", line].map(str::to_owned).to_vec()
 }
 
 /// Writes a size in one of the notations that fio accepts and people use. Bytes are a multiple of KiB.

@@ -64,6 +64,7 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         prepare: Vec::new(),
         keep_cache: false,
         limits: Limits::default(),
+        options: Vec::new(),
         words,
         filter: None,
         true_of_it,

@@ -4,23 +4,61 @@ use fastrand::Rng;
 
 use super::draft::{Draft, in_percent, one_of};
 use super::fio::{self, Regime};
-use super::{bonnie, iozone, volume};
+use super::{
+    bonnie, db_bench, dbench, dd, f3, fs_mark, hdparm, ioping, iozone, pg_test_fsync, stress_ng, sysbench, volume,
+};
 use crate::truth::case::Medium;
 
-/// Names of the properties that can be broken.
-pub(super) const NAMES: &[&str] = &[
-    "no-sync",
-    "warm",
-    "holes",
-    "cache-below",
-    "few-blocks",
-    "no-depth",
-    "null-engine",
-    "cooked",
-    "compressed",
-    "iozone-no-sync",
-    "iozone-warm",
-    "bonnie-warm",
+/// Codes for a figure that is not the tool's.
+const COOKED: &[&str] = &["AB101", "AB104", "AB111", "AB114"];
+
+/// A name, the codes of which one must fire, and the draw.
+type Lie = (&'static str, &'static [&'static str], fn(&mut Rng) -> Draft);
+
+/// The properties that can be broken.
+pub(super) const LIES: &[Lie] = &[
+    ("no-sync", &["AB301", "AB302"], no_sync),
+    ("warm", &["AB201", "AB203"], warm),
+    ("holes", &["AB207", "AB106"], holes),
+    ("cache-below", &["AB205"], cache_below),
+    ("few-blocks", &["AB401"], few_blocks),
+    ("no-depth", &["AB403", "AB801"], no_depth),
+    ("null-engine", &["AB106"], null_engine),
+    ("cooked", &["AB101", "AB104", "AB111"], cooked),
+    ("compressed", &["AB404", "AB405", "AB406"], compressed),
+    ("iozone-no-sync", &["AB301", "AB302"], iozone::unsynced),
+    ("iozone-warm", &["AB201"], iozone::warm),
+    ("dd-no-sync", &["AB301", "AB302"], dd::unsynced),
+    ("dd-warm", &["AB201", "AB203"], dd::warm),
+    ("dd-holes", &["AB207", "AB106"], dd::holes),
+    ("dd-cache-below", &["AB205"], dd::cache_below),
+    ("dd-cooked", COOKED, dd::cooked),
+    ("sysbench-no-sync", &["AB301", "AB302"], sysbench::unsynced),
+    ("sysbench-warm", &["AB201", "AB203"], sysbench::warm),
+    ("sysbench-holes", &["AB207", "AB106"], sysbench::holes),
+    ("sysbench-cache-below", &["AB205"], sysbench::cache_below),
+    ("sysbench-few-blocks", &["AB401", "AB206"], sysbench::few_blocks),
+    ("sysbench-cooked", COOKED, sysbench::cooked),
+    ("ioping-no-sync", &["AB301", "AB302"], ioping::unsynced),
+    ("ioping-warm", &["AB201", "AB203"], ioping::warm),
+    ("ioping-holes", &["AB207", "AB106"], ioping::holes),
+    ("ioping-cache-below", &["AB205"], ioping::cache_below),
+    ("ioping-few-blocks", &["AB401", "AB206"], ioping::few_blocks),
+    ("ioping-cooked", COOKED, ioping::cooked),
+    ("fs_mark-no-sync", &["AB301", "AB302"], fs_mark::unsynced),
+    ("fs_mark-no-flush", &["AB303"], fs_mark::without_flush),
+    ("fs_mark-cooked", COOKED, fs_mark::cooked),
+    ("stress-ng-no-sync", &["AB301", "AB302"], stress_ng::unsynced),
+    ("db_bench-no-sync", &["AB301", "AB302"], db_bench::unsynced),
+];
+/// The same of tools of which one run takes as long as ten others.
+pub(super) const LONG_LIES: &[Lie] = &[
+    ("bonnie-warm", &["AB201"], bonnie::warm),
+    ("dbench-warm", &["AB201"], dbench::warm),
+    ("f3-cache-below", &["AB205"], f3::cache_below),
+    ("hdparm-warm", &["AB201", "AB203"], hdparm::warm),
+    ("hdparm-holes", &["AB207", "AB106"], hdparm::holes),
+    ("pg_test_fsync-no-flush", &["AB303", "AB106"], pg_test_fsync::without_flush),
 ];
 
 /// Multiplies the rates of a JSON report.
@@ -30,25 +68,9 @@ const COOK: &str = "python3 -c \"import json,sys; r=json.load(sys.stdin); \
 
 /// Returns the name, the codes of which one must fire, and the command.
 pub(super) fn draw(rng: &mut Rng) -> (&'static str, &'static [&'static str], Draft) {
-    // One run of bonnie++ takes as long as ten others.
-    let count = if in_percent(rng, 33) { NAMES.len() } else { NAMES.len() - 1 };
-    let name = one_of(rng, &NAMES[..count]);
-    let (codes, draft): (&[&str], Draft) = match name {
-        "no-sync" => (&["AB301", "AB302"], no_sync(rng)),
-        "warm" => (&["AB201", "AB203"], warm(rng)),
-        "holes" => (&["AB207", "AB106"], holes(rng)),
-        "cache-below" => (&["AB205"], cache_below(rng)),
-        "few-blocks" => (&["AB401"], few_blocks(rng)),
-        "no-depth" => (&["AB403", "AB801"], no_depth(rng)),
-        "null-engine" => (&["AB106"], null_engine(rng)),
-        "cooked" => (&["AB101", "AB104", "AB111"], cooked(rng)),
-        "compressed" => (&["AB404", "AB405", "AB406"], compressed(rng)),
-        "iozone-no-sync" => (&["AB301", "AB302"], iozone::unsynced(rng)),
-        "iozone-warm" => (&["AB201"], iozone::warm(rng)),
-        "bonnie-warm" => (&["AB201"], bonnie::warm(rng)),
-        other => unreachable!("{other} is one of the names"),
-    };
-    (name, codes, draft)
+    let lies = if in_percent(rng, 5) { LONG_LIES } else { LIES };
+    let (name, codes, draw) = one_of(rng, lies);
+    (name, codes, draw(rng))
 }
 
 /// Draws a run of this regime and changes one property of every job.
@@ -145,7 +167,11 @@ fn no_depth(rng: &mut Rng) -> Draft {
 
 fn null_engine(rng: &mut Rng) -> Draft {
     broken(rng, Regime::DirectReads, "the engine does nothing", |draft, _| {
-        of_each_job(draft, |job| job.set("ioengine", "null"));
+        of_each_job(draft, |job| {
+            job.set("ioengine", "null");
+            // Data may move through a mapped file without a call.
+            ["mem", "iomem"].iter().for_each(|option| job.unset(option));
+        });
         draft.prepare = Some("true".to_owned());
     })
 }
