@@ -388,7 +388,8 @@ fn a_script_s_rate_above_all_of_its_tools_leaves_the_run_open_and_accuses_nobody
         let mut stored = cases::changed("write", &json!({"manifest": manifest}));
         let figure = json!({
             "printed": {"text": "950", "unit": "MB/s"}, "value": {"value": value, "unit": "bytes_per_sec"},
-            "source": {"stream": "stdout", "line": 9, "text": line}, "origin": null, "fault": null
+            "source": {"stream": "stdout", "line": 9, "text": line}, "origin": null, "fault": null,
+            "is_no_result": line.starts_with("peak")
         });
         stored.parsed.script_figures = vec![serde_json::from_value(figure).expect("a script's figure")];
         let judgement = judge(&stored.run());
