@@ -22,8 +22,8 @@ pub struct ScriptFigure {
     /// they mean any.
     #[serde(default)]
     pub meant: Vec<String>,
-    /// True if the words around it say that it is no result of this run: a limit, an expectation, another run, and of a
-    /// rate a peak.
+    /// True if the words around it name a limit, an expectation or another run, or for a rate a peak: the number is then
+    /// no result of this run.
     #[serde(default)]
     pub is_no_result: bool,
 }

@@ -461,11 +461,12 @@ fn unit_behind_deviation(rest: &str) -> Option<Found> {
     Some(Found { length: rest.len() - number.len() + end + found.length, ..found })
 }
 
-/// Returns `true` inside the braces of a metric's name: `read_iops{bs="4k"} 12` (Prometheus).
+/// Returns `true` for a quoted value in the braces of a metric's name: the 4 of `read_iops{bs="4k"} 12` (Prometheus).
 fn is_of_metric(text: &str, place: usize) -> bool {
     let before = &text[..place];
     let Some(begin) = before.rfind(['{', '}']).filter(|at| before[*at..].starts_with('{')) else { return false };
-    before[..begin].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text[place..].contains('}')
+    let is_quoted = before[begin..].matches('"').count() % 2 == 1;
+    is_quoted && before[..begin].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Returns `true` for a number that no words stand before in its cell: with words, the cell may be that of another head.

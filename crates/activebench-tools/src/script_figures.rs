@@ -304,7 +304,7 @@ fn meant_rates(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_
 /// Returns the claims of the statistic of latencies that the words name.
 fn meant_latencies(label: &Label, of_unit: &[&Candidate], candidates: &Candidates<'_>) -> Vec<String> {
     let is_meant = |candidate: &&Candidate| {
-        candidate.derivation == Derivation::Equal && label.names_statistic_alone(candidate, candidates)
+        candidate.derivation == Derivation::Equal && label.may_mean_latency(candidate, candidates)
     };
     identifiers(of_unit.iter().copied().filter(is_meant).collect())
 }

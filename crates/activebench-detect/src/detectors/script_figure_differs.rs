@@ -34,8 +34,7 @@
 //! - A rate that comes from no figure, and is 5 % or more above all rates of the passes that its words may mean, those
 //!   at the same time added up; a latency of a statistic that the tools printed, and less than half of the lowest one
 //!   that its words may mean (three quarters for a mean): it warns, and the run is inconclusive. A clock around the tools
-//!   would give a lower rate. Numbers whose words name a
-//!   peak, a limit, an expectation or another run are left out.
+//!   would give a lower rate. Numbers whose words name a peak, a limit, an expectation or another run are left out.
 //!
 //! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
 //! same holds where as many figures would agree with a number by chance in 1 % of the cases.

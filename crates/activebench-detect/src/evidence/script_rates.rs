@@ -2,8 +2,8 @@
 //! them.
 //!
 //! A script that takes the time around its tools finds a rate below theirs: its clock covers theirs, and their starts. A
-//! higher rate is not explained by that, and no latency that is less than half of theirs, for fio has three kinds of one
-//! request. It may be about something else, or invented; the output does not say which.
+//! higher rate is not explained by that. Neither is a latency of less than half of theirs (fio has three kinds of one
+//! request), or a mean of less than three quarters of the mean that is meant. It may be about something else, or invented; the output does not say which.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,7 +50,7 @@ pub(crate) fn beyond_the_tools<'a>(run: &Run<'a>, share: f64) -> Vec<Beyond<'a>>
     found.collect()
 }
 
-/// The share of the lowest latency below which it is none of the tools'.
+/// Returns the share of the tools' lowest latency below which a latency is not one of theirs.
 fn least_share(run: &Run<'_>, meant: &[String]) -> f64 {
     let is_mean =
         |metric| matches!(metric, Metric::LatencyMean | Metric::CompletionLatencyMean | Metric::SyncLatencyMean);

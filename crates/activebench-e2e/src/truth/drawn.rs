@@ -8,6 +8,7 @@
 
 use fastrand::Rng;
 
+use self::draft::Draft;
 use crate::truth::case::{Case, Drawn};
 
 mod bonnie;
@@ -46,29 +47,8 @@ enum Words {
 
 fn honest_in_words(seed: u64, number: u32, words: Words) -> Case {
     let rng = &mut rng(seed, number, 0);
-    let tool = tool(rng);
-    let mut draft = match tool {
-        "fio" => {
-            let mut draft = fio::Draft::draw(rng);
-            if words == Words::Others {
-                draft.report_otherwise(rng);
-            }
-            draft.command()
-        }
-        "iozone" => iozone::honest(rng),
-        "dd" => dd::honest(rng),
-        "sysbench" => sysbench::honest(rng),
-        "ioping" => ioping::honest(rng),
-        "fs_mark" => fs_mark::honest(rng),
-        "stress-ng" => stress_ng::honest(rng),
-        "db_bench" => db_bench::honest(rng),
-        "f3" => f3::honest(rng),
-        "dbench" => dbench::honest(rng),
-        "hdparm" => hdparm::honest(rng),
-        "pg_test_fsync" => pg_test_fsync::honest(rng),
-        "bonnie" => bonnie::honest(rng),
-        other => unreachable!("{other} is one of the tools"),
-    };
+    let (tool, draw) = tool(rng);
+    let mut draft = draw(rng, words);
     draft.also_true("AB703", "the runs beside it share the disk below");
     draft.also_true("AB601", "the runs beside it sync every file system of the host");
     let (name, often) = match words {
@@ -78,30 +58,33 @@ fn honest_in_words(seed: u64, number: u32, words: Words) -> Case {
     wrapper::wrapped(draft, rng, often).into_case(Drawn::Honest, "drawn", name)
 }
 
-/// Shares of the tools in the honest runs. A run of the last ones takes as long as ten others.
-const TOOLS: &[(&str, u32)] = &[
-    ("fio", 38),
-    ("iozone", 13),
-    ("dd", 13),
-    ("sysbench", 11),
-    ("ioping", 9),
-    ("fs_mark", 5),
-    ("stress-ng", 2),
-    ("db_bench", 3),
-    ("f3", 1),
-    ("dbench", 1),
-    ("bonnie", 2),
-    ("hdparm", 1),
-    ("pg_test_fsync", 1),
+/// Draws an honest run of a tool.
+type DrawHonest = fn(&mut Rng, Words) -> Draft;
+
+/// The tools of the honest runs, with their shares. A run of the last ones takes as long as ten others.
+const TOOLS: &[(&str, u32, DrawHonest)] = &[
+    ("fio", 38, fio::honest),
+    ("iozone", 13, |rng, _| iozone::honest(rng)),
+    ("dd", 13, |rng, _| dd::honest(rng)),
+    ("sysbench", 11, |rng, _| sysbench::honest(rng)),
+    ("ioping", 9, |rng, _| ioping::honest(rng)),
+    ("fs_mark", 5, |rng, _| fs_mark::honest(rng)),
+    ("stress-ng", 2, |rng, _| stress_ng::honest(rng)),
+    ("db_bench", 3, |rng, _| db_bench::honest(rng)),
+    ("f3", 1, |rng, _| f3::honest(rng)),
+    ("dbench", 1, |rng, _| dbench::honest(rng)),
+    ("bonnie", 2, |rng, _| bonnie::honest(rng)),
+    ("hdparm", 1, |rng, _| hdparm::honest(rng)),
+    ("pg_test_fsync", 1, |rng, _| pg_test_fsync::honest(rng)),
 ];
 
 /// Draws the tool of an honest run.
-fn tool(rng: &mut Rng) -> &'static str {
-    let mut drawn = rng.u32(0..TOOLS.iter().map(|(_, share)| share).sum());
-    for (tool, share) in TOOLS {
+fn tool(rng: &mut Rng) -> (&'static str, DrawHonest) {
+    let mut drawn = rng.u32(0..TOOLS.iter().map(|(_, share, _)| share).sum());
+    for (tool, share, draw) in TOOLS {
         match drawn.checked_sub(*share) {
             Some(rest) => drawn = rest,
-            None => return tool,
+            None => return (tool, *draw),
         }
     }
     unreachable!("the shares are those of all tools")
@@ -152,7 +135,7 @@ mod tests {
         {
             assert!(all.contains(part), "{part}");
         }
-        for (tool, _) in TOOLS {
+        for (tool, ..) in TOOLS {
             assert!(drawn.iter().any(|case| case.name.starts_with(&format!("honest-{tool}-"))), "{tool}");
         }
         for (name, ..) in lie::LIES.iter().chain(lie::LONG_LIES) {

@@ -29,9 +29,9 @@ pub(super) struct Label {
     statistic: Option<Statistic>,
     /// It has a word for latency, or names a statistic of latencies.
     names_latency: bool,
-    /// A word around it says that it is no result of this run.
+    /// One of [`OTHER_RUNS`] stands around it.
     names_other_run: bool,
-    /// A word around it is one for an extreme.
+    /// One of [`EXTREMES`] stands around it.
     names_extreme: bool,
     /// Its words, in lower case; then those of what it is in, from the inside.
     words: Vec<BTreeSet<String>>,
@@ -270,7 +270,7 @@ impl Label {
     }
 
     /// Returns `true` for a figure of the statistic that they name, in a pass that they may mean.
-    pub(super) fn names_statistic_alone(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
+    pub(super) fn may_mean_latency(&self, candidate: &Candidate, candidates: &Candidates<'_>) -> bool {
         self.statistic.is_some() && candidate.statistic == self.statistic && !self.contradicts(candidate, candidates)
     }
 

@@ -1,12 +1,9 @@
 //! bonnie++'s commands.
 
-use std::collections::BTreeMap;
-
 use fastrand::Rng;
 
 use super::draft::{Draft, one_of};
 use super::volume;
-use crate::truth::case::Limits;
 
 /// Draws a file many times the memory of the control group, so that reads come from the device.
 pub(super) fn honest(rng: &mut Rng) -> Draft {
@@ -33,16 +30,6 @@ fn of(rng: &mut Rng, size: &str) -> Draft {
             .to_vec();
     words.extend(["-s".to_owned(), size.to_owned()]);
     words.extend(one_of(rng, &[None, Some("-q"), Some("-b")]).map(str::to_owned));
-    Draft {
-        what: "bonnie++: a file that memory does not hold.".to_owned(),
-        needs: &["bonnie++"],
-        volume: volume::on("ext4", 640, "noatime"),
-        prepare: Vec::new(),
-        keep_cache: false,
-        limits: Limits::default(),
-        options: Vec::new(),
-        words,
-        filter: None,
-        true_of_it: BTreeMap::new(),
-    }
+    let what = "bonnie++: a file that memory does not hold.".to_owned();
+    Draft::new(what, &["bonnie++"], volume::on("ext4", 640, "noatime"), words)
 }

@@ -110,8 +110,8 @@ fn lie(codes: &[&str], report: &Value) -> Outcome {
     }
 }
 
-/// Says why a lie about a cache is none: storage delivered what was read, because other programs emptied the cache after
-/// the preparation.
+/// Returns the reason why a run is not the planted lie: other programs emptied the page cache after the preparation, so
+/// that storage delivered what was read. `None` for lies about other things than a cache.
 fn is_cold(codes: &[&str], report: &Value) -> Option<String> {
     let delivered = match codes {
         ["AB205"] => "below_device_read_bytes",

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use fastrand::Rng;
 
+use super::Words;
 use super::check::IO_LOG;
 use super::draft::{Draft as Command, in_percent, one_of, written_size};
 use super::volume;
-use crate::truth::case::{Limits, Medium, VolumeSpec};
+use crate::truth::case::{Medium, VolumeSpec};
 
 /// Engines that make one call at a time.
 const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2"];
@@ -112,6 +113,15 @@ pub(super) struct Draft {
     pub(super) prepare: Option<String>,
     pub(super) filter: Option<String>,
     pub(super) true_of_it: BTreeMap<String, String>,
+}
+
+/// Draws an honest run, in other words with another output format.
+pub(super) fn honest(rng: &mut Rng, words: Words) -> Command {
+    let mut draft = Draft::draw(rng);
+    if words == Words::Others {
+        draft.report_otherwise(rng);
+    }
+    draft.command()
 }
 
 impl Draft {
@@ -433,16 +443,11 @@ impl Draft {
             prepare.push(format!("cat > {{beside}}/options.fio <<'END'\n{included}END"));
         }
         Command {
-            what,
-            needs: &["fio"],
-            volume: self.volume,
             prepare,
             keep_cache: self.keep_cache,
-            limits: Limits::default(),
-            options: Vec::new(),
-            words,
             filter: self.filter,
             true_of_it: self.true_of_it,
+            ..Command::new(what, &["fio"], self.volume, words)
         }
     }
 

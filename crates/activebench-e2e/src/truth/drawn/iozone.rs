@@ -6,7 +6,6 @@ use fastrand::Rng;
 
 use super::draft::{Draft, in_percent, one_of};
 use super::volume;
-use crate::truth::case::Limits;
 
 /// Tests whose I/O bypasses the page cache with O_DIRECT, besides the writes that make the file.
 const MORE_TESTS: &[&str] = &["-i1", "-i2", "-i3", "-i5"];
@@ -57,18 +56,8 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         let why = "btrfs serves the first read into each child's buffers from the page cache";
         true_of_it.insert("AB204".to_owned(), why.to_owned());
     }
-    Draft {
-        what: format!("iozone: {}.", if direct { "direct I/O" } else { "writes that are synced inside the clock" }),
-        needs: &["iozone"],
-        volume,
-        prepare: Vec::new(),
-        keep_cache: false,
-        limits: Limits::default(),
-        options: Vec::new(),
-        words,
-        filter: None,
-        true_of_it,
-    }
+    let what = if direct { "direct I/O" } else { "writes that are synced inside the clock" };
+    Draft { true_of_it, ..Draft::new(format!("iozone: {what}."), &["iozone"], volume, words) }
 }
 
 /// Draws writes whose sync comes after the clock, or never.
