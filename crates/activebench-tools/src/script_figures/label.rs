@@ -31,7 +31,7 @@ pub(super) struct Label {
     names_latency: bool,
     /// One of [`OTHER_RUNS`] stands around it.
     names_other_run: bool,
-    /// One of [`EXTREMES`] stands around it.
+    /// One of [`EXTREMES`] stands around it, or one of [`MEANS_OF_SAMPLES`] before it.
     names_extreme: bool,
     /// Its words, in lower case; then those of what it is in, from the inside.
     words: Vec<BTreeSet<String>>,
@@ -57,6 +57,8 @@ const OTHER_RUNS: &[&str] = &[
 ];
 /// Words of the extremes of a tool's own samples.
 const EXTREMES: &[&str] = &["max", "maximum", "peak", "burst", "best", "highest"];
+/// Names of the mean of a tool's own samples, which may be above the rate of the run (fio's JSON).
+const MEANS_OF_SAMPLES: &[&str] = &["iops_mean", "bw_mean"];
 
 /// Where the labels of the numbers of a line stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,9 @@ impl Label {
         let first = line.split(|c: char| c.is_ascii_digit()).next().unwrap_or("");
         let around: Vec<String> = [first, all_before, after].into_iter().flat_map(words).collect();
         let around_has = |names: &[&str]| around.iter().any(|word| names.contains(&word.as_str()));
-        let (names_other_run, names_extreme) = (around_has(OTHER_RUNS), around_has(EXTREMES));
+        let mut names = all_before.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names_extreme = around_has(EXTREMES) || names.any(|name| MEANS_OF_SAMPLES.contains(&name));
+        let names_other_run = around_has(OTHER_RUNS);
         let before = match side {
             Side::Behind => "",
             Side::Unknown if begin > 0 => return Self { names_other_run, names_extreme, ..Self::default() },

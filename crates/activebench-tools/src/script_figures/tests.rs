@@ -960,6 +960,9 @@ fn words_around_a_number_say_that_it_is_no_result() {
         // What stands between two numbers may be about either.
         ("write 150 MB/s (limit of the link), read 700 MB/s\n", &[true, true]),
         ("| pass | rated MB/s | MB/s |\n|---|---|---|\n| write | 150 | 160 |\n", &[true, false]),
+        // A mean of the tool's samples, whatever else the line has.
+        ("{\"iops\": 1500.5, \"iops_max\": 1668, \"iops_mean\": 1666.0}\n", &[false, true, true]),
+        ("  \"iops_mean\" : 1666.0,\n", &[true]),
         // An extreme of something else.
         ("write: 150 MB/s, latency max 3 ms\n", &[false]),
     ] {
