@@ -6,6 +6,7 @@
 //! Options, versions, dates, percentages, process ids, settings and zeros are not. Of a line that was overwritten by
 //! carriage returns, only the last text counts.
 
+mod list;
 mod table;
 mod units;
 mod words;
@@ -20,7 +21,8 @@ use activebench_model::output::ToolOutput;
 use activebench_model::units::Unit;
 use regex::bytes::{Captures, Regex};
 
-use table::{Table, is_head_of_sizes};
+use list::List;
+use table::{Head, Table, is_head_of_sizes};
 pub use units::Counted;
 use units::Found;
 use units::is_rate;
@@ -361,6 +363,7 @@ fn read_line(
     let text = source.text.as_str();
     // Where the text before a number is its own, behind the unit of the number before it.
     let mut label_start = 0;
+    let mut list: Option<List> = None;
     for numeral in numerals_of(text, table.is_divided_by_commas(text)) {
         if numeral.start < label_start || is_of_metric(text, numeral.start) {
             continue;
@@ -380,6 +383,11 @@ fn read_line(
         // What stands in an object that ends before the number is not about it.
         let label = label.rsplit_once('}').map(|(_, rest)| rest).filter(|rest| rest.contains('{')).unwrap_or(label);
         label_start = numeral.end + own.as_ref().map_or(0, |own| own.length);
+        if list.as_ref().is_none_or(List::is_read) {
+            list = List::at(text, label, numeral.end);
+        }
+        let of_list = list.as_ref().map(|list| list.unit.clone());
+        let name = list.as_mut().and_then(List::take);
         let rest = &text[numeral.end..];
         if numeral.value <= 0.0 || is_percentage(rest) || words::is_identifier(label) {
             continue;
@@ -393,13 +401,16 @@ fn read_line(
         // `IOPS: 12` is what it says, whatever stands above it.
         let is_labelled = label.trim_end().ends_with([':', '=', '}']);
         let labelled = units::unit_of_label(label).filter(|_| is_labelled);
-        let head = if own.is_some() || labelled.is_some() { None } else { table.head_of(text, &numeral) };
+        let has_unit = own.is_some() || of_list.is_some() || labelled.is_some();
+        let head = if has_unit { None } else { table.head_of(text, &numeral) };
         let head = head.filter(|_| begins_cell(text, numeral.start));
         let of_head = head.as_ref().and_then(|head| units::unit_of_head(&head.text, &head.own, scale));
         // `write` alone is a count of writes, unless all the table has another unit.
-        let stated = head.as_ref().and_then(|head| table.unit(head)).filter(|_| !of_head.as_ref().is_some_and(is_rate));
+        let of_table = |head: &Head| table.unit(head).or_else(|| table.unit_of_row(text));
+        let stated = head.as_ref().and_then(of_table).filter(|_| !of_head.as_ref().is_some_and(is_rate));
         let own_length = own.as_ref().map(|own| own.length);
         let unit = own
+            .or_else(|| units::scaled(of_list?, scale))
             .or_else(|| units::unit_member(text, numeral.start))
             .or_else(|| units::scaled(table.unit_in_brackets(text, &numeral)?, scale))
             .or_else(|| units::scaled(labelled?, scale))
@@ -411,7 +422,7 @@ fn read_line(
             .or_else(|| units::scaled(heading.unit(text)?, scale));
         let end = numeral.end + own_length.unwrap_or_else(|| scale.map_or(0, |scale| scale.length));
         let Some(Found { unit, factors, counted, text: unit_text, .. }) = unit else { continue };
-        let head = head.as_ref().map(|head| head.text.as_str());
+        let head = head.as_ref().map(|head| head.text.as_str()).or(name.as_deref());
         let words = Words::around(text, numeral.start, numeral.end, label, head, heading);
         // A count is whole.
         let readings = Reading::all(numeral.value, numeral.step, &factors);
@@ -439,7 +450,7 @@ fn read_line(
             is_mean_of_several: words.is_mean_of_several,
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
-            column: table.column_of(text, &numeral),
+            column: name.or_else(|| table.column_of(text, &numeral)),
             row: if is_first { table.described(text) } else { None },
             source: source.clone(),
             place: numeral.start..numeral.end,
@@ -531,7 +542,10 @@ fn numerals_of(text: &str, separated: bool) -> impl Iterator<Item = Numeral<'_>>
             };
             let (end, value, step) = minutes_at(cell, start).unwrap_or_else(|| number_at(cell, start));
             at = end;
-            if is_free(bytes, start) && !continues(bytes, end) && !is_in_brackets(bytes, start, end) {
+            let is_member = list::continues(text, start);
+            let begins = is_member || is_free(bytes, start);
+            let ends = is_member || !continues(bytes, end) || list::begins(text, end);
+            if begins && ends && !is_in_brackets(bytes, start, end) {
                 return Some(Numeral { text: &text[start..end], start, end, value, step });
             }
             // The rest of the word belongs to it.

@@ -89,16 +89,20 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         let load = load_of_row(row);
         let line = row[0].source.text.as_str();
         let side = Side::of(line, row[0].place.start, row[row.len() - 1].end);
-        // The label of a number stands behind the number before it, that of the row before its first one.
-        let (mut begin, mut row_label) = (0, None);
+        let of_all = label::of_all(line, row[0].place.clone(), row[row.len() - 1].end, side);
+        // The label of a number stands behind the number before it.
+        let mut begin = 0;
         for number in row {
             let place = &number.place;
             let label = Label::of(line, begin, &(place.start..number.end), side);
             begin = number.end;
-            let row_label = *row_label.get_or_insert(&line[..place.start]);
-            // Of a cell, the label of the row says what its column leaves open.
-            let is_cell = number.column.is_some() && label.is_empty();
-            let of_row = is_cell.then(|| row_label.to_owned());
+            // The label of the row says what the column of a cell leaves open, and what words of metrics do.
+            let of_row = match (number.column.is_some() && label.is_empty(), label.names_metrics_alone()) {
+                (true, _) => Some(&line[..row[0].place.start]),
+                (false, true) => of_all,
+                (false, false) => None,
+            };
+            let of_row = of_row.map(str::to_owned);
             let of_line = number.column.iter().cloned().chain(of_row).chain(keys_around(line, place.start));
             let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
             let label = label.within(around.iter().map(String::as_str));

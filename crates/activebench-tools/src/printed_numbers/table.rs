@@ -39,6 +39,15 @@ pub(super) struct Head {
     pub(super) own: String,
 }
 
+/// How the numbers of a row stand below the cells of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alignment {
+    EachBelowItsOwn,
+    SomeBelowNone,
+    /// Places say nothing of columns.
+    SomeBelowTheSame,
+}
+
 impl Table {
     /// Takes a line without figures for a line of the head if it looks like one.
     pub(super) fn read(&mut self, text: &str, line: u64) {
@@ -60,7 +69,7 @@ impl Table {
         let (cell, _) = divided(text);
         self.corner = units::unit_at(cell).filter(|found| found.length == cell.len() && units::is_rate(found));
         self.is_doubtful = false;
-        self.lines.push(text.to_owned());
+        self.lines.push(without_mark(text));
         let excess = self.lines.len().saturating_sub(MOST_LINES);
         self.lines.drain(..excess);
         self.last_line = line;
@@ -78,13 +87,23 @@ impl Table {
         true
     }
 
-    /// Returns the unit that the first cell of a row states for all of them: `| latency (us) | 12.3 | 45.6 |`.
+    /// Returns the unit that the first cell of a row states for all of them: `| latency (us) | 12.3 | 45.6 |`, or
+    /// `MB/s  12.3  45.6` below a head with a cell for each.
     pub(super) fn unit_of_row(&self, row: &str) -> Option<Found> {
-        let is_same = self.lines.last().is_some_and(|head| head.matches('|').count() == row.matches('|').count());
+        let head = self.lines.last()?;
         let (first, others) = divided(row);
         let are_numbers = others.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
-        let found = units::unit_of_label(first).filter(|_| self.is_ruled && is_same && are_numbers)?;
-        (units::is_rate(&found) || found.unit == Unit::Ns).then_some(found)
+        let found = match self.is_ruled {
+            true => {
+                let is_same = head.matches('|').count() == row.matches('|').count();
+                units::unit_of_label(first).filter(|_| is_same)?
+            }
+            false => {
+                let is_same = cells(head, &[' ', '\t']).len() == others.len() && others.len() > 1;
+                units::unit_at(first).filter(|found| is_same && found.length == first.len())?
+            }
+        };
+        (are_numbers && (units::is_rate(&found) || found.unit == Unit::Ns)).then_some(found)
     }
 
     /// Takes a line that is no row. Lines of dashes are parts of a table.
@@ -120,13 +139,17 @@ impl Table {
 
     /// Returns what stands above a number of a row.
     pub(super) fn head_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<Head> {
+        if let Some((group, own)) = self.grouped(row, numeral) {
+            return Some(Head { text: format!("{group} {own}"), own: own.to_owned() });
+        }
         let last = self.lines.len().checked_sub(1)?;
         let place = numeral.start..numeral.end;
         let of_place = || self.nearest(row, &place);
         let of_count = || by_count(&self.lines[last], row, numeral).map(|(span, own)| (last, span, own));
-        let (line, span, own) = match self.is_aligned(row) {
-            true => of_place()?,
-            false => of_count().or_else(of_place)?,
+        let (line, span, own) = match self.alignment(row) {
+            Alignment::EachBelowItsOwn => of_place()?,
+            Alignment::SomeBelowNone => of_count().or_else(of_place)?,
+            Alignment::SomeBelowTheSame => of_count()?,
         };
         let mut texts = Vec::new();
         if is_common(&span, &place) {
@@ -149,16 +172,41 @@ impl Table {
             let span = above.first()?.0.start..above.last()?.0.end;
             let text = match &above[..] {
                 [(_, cell)] => cell,
+                // Below two units, either may be that of the number.
+                _ if above.iter().filter_map(|(_, cell)| units::unit_of_label(cell)).nth(1).is_some() => return None,
                 _ => line.get(span.clone())?,
             };
             Some((number, span, text))
         })
     }
 
+    /// Returns the two lines of a number's head where the lower one repeats its cells below each cell of the upper one:
+    /// `Read  Write` above `MB/s IOPS MB/s IOPS`. The row may have one cell more, its name.
+    fn grouped(&self, row: &str, numeral: &Numeral<'_>) -> Option<(&str, &str)> {
+        let [.., upper, lower] = &self.lines[..] else { return None };
+        if [upper, lower].iter().any(|line| line.contains(NO_PLACES)) {
+            return None;
+        }
+        let (groups, heads) = (words::wide_cells(upper), cells(lower, &[' ', '\t']));
+        let each = heads.len().checked_div(groups.len())?;
+        let is_repeated = heads.iter().enumerate().all(|(place, (_, head))| *head == heads[place % each.max(1)].1);
+        if groups.len() < 2 || heads.len() != each * groups.len() || !is_repeated {
+            return None;
+        }
+        let columns: Vec<(usize, &str)> = words::wide_cells(row);
+        let place = columns.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+        let names = columns.len().checked_sub(heads.len()).filter(|names| *names < 2)?;
+        let place = place.checked_sub(names)?;
+        Some((groups[place / each].1.trim(), heads[place].1))
+    }
+
     /// Returns the head of a number's column where separators, or wide gaps, divide the head and the row into as many
     /// cells: places and single blanks would leave a doubt.
     pub(super) fn column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
         let last = self.lines.last().filter(|_| !self.is_doubtful)?;
+        if let Some((group, own)) = self.grouped(row, numeral) {
+            return Some(format!("{group} {own}"));
+        }
         let Some(separator) = NO_PLACES.into_iter().find(|separator| last.contains(*separator)) else {
             return self.wide_column_of(row, numeral);
         };
@@ -182,7 +230,7 @@ impl Table {
     fn wide_column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
         let (heads, cells) = (words::wide_cells(self.lines.last()?), words::wide_cells(row));
         // Any two texts below each other have gaps.
-        if !heads.iter().any(|(_, head)| units::unit_of_label(head).is_some()) {
+        if !heads.iter().any(|(_, head)| units::unit_of_label(head).is_some()) && self.unit_of_row(row).is_none() {
             return None;
         }
         same_cell(&heads, &cells, numeral).map(|(_, head)| head.trim().to_owned())
@@ -206,16 +254,29 @@ impl Table {
         Some(described.collect::<Vec<_>>().join(", "))
     }
 
-    /// Returns true if each number of a row stands below a cell of its own.
-    fn is_aligned(&self, row: &str) -> bool {
-        let mut before = None;
-        numerals(row).all(|numeral| {
-            let own = self.nearest(row, &(numeral.start..numeral.end)).map(|(line, span, _)| (line, span));
-            let is_own = own.is_some() && own != before;
-            before = own;
-            is_own
-        })
+    /// Returns how the numbers of a row stand below the cells of the head.
+    fn alignment(&self, row: &str) -> Alignment {
+        let place =
+            |numeral: Numeral<'_>| self.nearest(row, &(numeral.start..numeral.end)).map(|(line, span, _)| (line, span));
+        let places: Vec<Option<(usize, Range<usize>)>> = numerals(row).map(place).collect();
+        let share = |pair: &[Option<(usize, Range<usize>)>]| match pair {
+            [Some((one, span)), Some((other, next))] => one == other && is_common(span, next),
+            _ => false,
+        };
+        if places.windows(2).any(share) {
+            Alignment::SomeBelowTheSame
+        } else if places.contains(&None) {
+            Alignment::SomeBelowNone
+        } else {
+            Alignment::EachBelowItsOwn
+        }
     }
+}
+
+/// Returns a line with blanks for the mark of a comment at its begin: `# test  MB/s`.
+fn without_mark(text: &str) -> String {
+    let body = text.trim_start().trim_start_matches(['#', '%', ';']);
+    format!("{}{body}", " ".repeat(text.len() - body.len()))
 }
 
 /// Returns `true` for the line between the head and the rows of a table in Markdown: `|:---|---:|`.

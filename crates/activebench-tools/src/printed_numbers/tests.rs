@@ -270,6 +270,71 @@ fn a_number_in_brackets_has_the_unit_in_the_brackets_of_its_head() {
 }
 
 #[test]
+fn numbers_with_strokes_between_them_share_a_unit() {
+    let read_and_write =
+        ["812.4 MB/s = 812400000|851863142.4 bytes_per_sec read", "640 MB/s = 640000000|671088640 bytes_per_sec write"];
+    for text in [
+        "sequential (read/write): 812.4 / 640 MB/s",
+        "read/write: 812.4/640 MB/s",
+        "812.4 / 640 MB/s (read / write)",
+        "large blocks: 812.4/640 MB/s read/write",
+    ] {
+        assert_eq!(shown_of(text), read_and_write, "{text}");
+    }
+    for text in ["read/write 60.2k / 1.5k IOPS", "read/write: 60.2k/1.5k IOPS"] {
+        let expected = ["60.2 IOPS = 60200 ops_per_sec read", "1.5 k IOPS = 1500 ops_per_sec write"];
+        assert_eq!(shown_of(text), expected, "{text}");
+    }
+    let times = shown_of("lat min/avg/max: 41/60.5/99 us");
+    assert_eq!(times, ["41 us = 41000 ns", "60.5 us = 60500 ns", "99 us = 99000 ns"]);
+    assert_eq!(numbers_of("lat min/avg/max: 41/60.5/99 us")[1].column.as_deref(), Some("avg"));
+    // A list of another length is not what the words name.
+    assert_eq!(numbers_of("read/write: 1/2/3 MB/s").iter().filter(|number| number.column.is_some()).count(), 0);
+    for text in ["11/28/2026 10 things", "disk 1/2", "step 1/3 done"] {
+        assert_eq!(shown_of(text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_head_of_two_lines_may_repeat_its_columns() {
+    let columns = |text: &str| -> Vec<String> {
+        let of = |number: PrintedNumber| {
+            format!("{} {} {}", number.printed.text, number.printed.unit, number.column.unwrap_or_default())
+        };
+        numbers_of(text).into_iter().map(of).collect()
+    };
+    let by_unit =
+        "         Read             Write\n     MB/s   IOPS      MB/s   IOPS\nseq  1136.5   1084   1935.8   1846\n";
+    assert_eq!(
+        columns(by_unit),
+        ["1136.5 MB/s Read MB/s", "1084 IOPS Read IOPS", "1935.8 MB/s Write MB/s", "1846 IOPS Write IOPS"]
+    );
+    let by_row = "          Sequential        Random\n        Read    Write    Read    Write\nMB/s    811.5   640.0    61.2   59.9\n";
+    assert_eq!(
+        columns(by_row),
+        [
+            "811.5 MB/s Sequential Read",
+            "640.0 MB/s Sequential Write",
+            "61.2 MB/s Random Read",
+            "59.9 MB/s Random Write"
+        ]
+    );
+}
+
+#[test]
+fn a_number_below_two_units_has_neither() {
+    let head = "# test bw_MBps iops lat_us\n";
+    let first = numbers_of(&format!("{head}0 1623.60 1548.4 2219.35 # Sequential write\n"));
+    assert!(first.iter().all(|number| number.printed.text == "1623.60"), "{first:?}");
+    assert_eq!(shown_of(&format!("{head}1 967.92 923.1 4219.35 # Sequential read\n")), [""; 0]);
+    let text = "# test bw_MBps iops lat_us\n0 1623.60 1548.4 2219.35\n";
+    assert_eq!(
+        numbers_of(text).iter().map(|number| number.unit).collect::<Vec<_>>(),
+        [Unit::BytesPerSec, Unit::OpsPerSec, Unit::Ns]
+    );
+}
+
+#[test]
 fn options_versions_dates_percentages_settings_and_zeros_are_not_figures() {
     for text in [
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",

@@ -74,8 +74,7 @@ pub(super) enum Side {
 impl Side {
     /// Reads a line with numbers between these places.
     pub(super) fn of(line: &str, first: usize, last: usize) -> Self {
-        let names = |text: &str| direction_of(text).is_some() || order_of(text).is_some();
-        match (names(&line[..first]), names(&line[last..])) {
+        match (names_pass(&line[..first]), names_pass(&line[last..])) {
             (_, false) => Self::Before,
             (false, true) => Self::Behind,
             (true, true) => Self::Unknown,
@@ -83,6 +82,66 @@ impl Side {
     }
 }
 
+/// Returns `true` if a text names a direction or an order.
+pub(super) fn names_pass(text: &str) -> bool {
+    direction_of(text).is_some() || order_of(text).is_some()
+}
+
+/// Returns the words of a line that name the pass of all its numbers: those before the first one, or those behind the
+/// last one where none stand before. `None` where another place names a pass, too.
+pub(super) fn of_all(line: &str, first: Range<usize>, last: usize, side: Side) -> Option<&str> {
+    let names_others = |text: Option<&str>| text.is_none_or(names_pass);
+    match side {
+        Side::Before => (!names_others(line.get(first.end..))).then(|| &line[..first.start]),
+        Side::Behind => {
+            let last_number = line[..last].rfind(char::is_whitespace).unwrap_or(0);
+            (!names_others(line.get(first.end..last_number.max(first.end)))).then(|| &line[last..])
+        }
+        Side::Unknown => None,
+    }
+}
+
+/// Words of what is measured, of its statistics and its units, and those between them: none says of which pass.
+const METRICS: &[&str] = &[
+    "iops",
+    "io",
+    "ops",
+    "op",
+    "bw",
+    "bandwidth",
+    "rate",
+    "speed",
+    "throughput",
+    "lat",
+    "latency",
+    "clat",
+    "avg",
+    "mean",
+    "average",
+    "median",
+    "p50",
+    "p95",
+    "p99",
+    "p999",
+    "percentile",
+    "max",
+    "min",
+    "time",
+    "took",
+    "elapsed",
+    "in",
+    "at",
+    "and",
+    "with",
+    "of",
+    "s",
+    "sec",
+    "seconds",
+    "ms",
+    "us",
+    "usec",
+    "msec",
+];
 /// Words of a sum.
 const SUMS: &[&str] = &["total", "sum", "aggregate", "aggregated", "combined", "overall", "together", "all"];
 /// Words of a latency.
@@ -184,6 +243,11 @@ impl Label {
     /// Returns `true` if there are no words.
     pub(super) fn is_empty(&self) -> bool {
         self.words.iter().all(BTreeSet::is_empty)
+    }
+
+    /// Returns `true` if it has no words but those of metrics: they are about the pass that stands before them.
+    pub(super) fn names_metrics_alone(&self) -> bool {
+        self.words.iter().flatten().all(|word| METRICS.contains(&word.as_str()))
     }
 
     /// Takes the direction of what the unit counts: `571 reads/s`.

@@ -1020,3 +1020,35 @@ fn each_table_of_several_has_its_own_columns() {
         + "Blocks | of run 3, large | of run 4, huge\nRead       | 623.46 MB/s   (1.5k) | 1.235 GB/s   (6.3k)\n";
     assert_eq!(faults(&unknown), [None; 4], "{unknown}");
 }
+
+/// The faults of the numbers of a text, with their text.
+fn faults(text: &str, ran: &[One]) -> Vec<String> {
+    let faulty = traced(text, ran).into_iter().filter(|figure| figure.fault.is_some());
+    faulty.map(|figure| figure.printed.text).collect()
+}
+
+#[test]
+fn the_pass_before_the_first_number_of_a_line_is_that_of_all() {
+    let ran = [write("write", 640.0e6), read("read", 811.5e6)];
+    assert_eq!(faults("Write: 48 MiB in 0.079 s, 640.0 MB/s\nRead: 48 MiB in 0.062 s, 811.5 MB/s\n", &ran), [""; 0]);
+    assert_eq!(
+        faults("Read: 48 MiB in 0.079 s, 640.0 MB/s\nWrite: 48 MiB in 0.062 s, 811.5 MB/s\n", &ran),
+        ["640.0", "811.5"]
+    );
+    let behind = ["640.0 MB/s 48 MiB  # sequential write\n", "811.5 MB/s 48 MiB  # sequential read\n"];
+    assert_eq!(faults(&behind.concat(), &ran), [""; 0]);
+    let exchanged = ["640.0 MB/s 48 MiB  # sequential read\n", "811.5 MB/s 48 MiB  # sequential write\n"];
+    assert_eq!(faults(&exchanged.concat(), &ran), ["640.0", "811.5"]);
+    // Not where other words stand between, or another pass is named later.
+    assert_eq!(faults("After the read of 3 files, copied at 640.0 MB/s\n", &ran), [""; 0]);
+    assert_eq!(faults("read 48 MiB in 0.062 s, 640.0 MB/s written\n", &ran), [""; 0]);
+}
+
+#[test]
+fn the_words_with_strokes_name_the_numbers_with_strokes() {
+    let ran = [write("write", 640.0e6), read("read", 811.5e6)];
+    assert_eq!(faults("Sequential (read/write): 811.5 / 640.0 MB/s\n", &ran), [""; 0]);
+    assert_eq!(faults("Sequential (read/write): 640.0 / 811.5 MB/s\n", &ran), ["640.0", "811.5"]);
+    assert_eq!(faults("640.0/811.5 MB/s (write/read)\n", &ran), [""; 0]);
+    assert_eq!(faults("640.0/811.5 MB/s\n", &ran), [""; 0]);
+}
