@@ -29,7 +29,7 @@ use units::is_rate;
 pub(crate) use units::unit_at;
 pub use words::Order;
 use words::{Heading, Words};
-pub(crate) use words::{STATISTICS, direction_of, order_of, words};
+pub(crate) use words::{STATISTICS, direction_of, order_of, wide_cells, words};
 
 /// Largest number of candidates that are kept: the last ones, because a program prints its summary at its end.
 pub const MOST_NUMBERS: usize = 512;
@@ -686,7 +686,7 @@ fn is_percentage(rest: &str) -> bool {
 }
 
 /// Splits a line into its cells, which are not empty, with their places.
-fn cells<'a>(line: &'a str, separators: &[char]) -> Vec<(usize, &'a str)> {
+pub(crate) fn cells<'a>(line: &'a str, separators: &[char]) -> Vec<(usize, &'a str)> {
     let mut at = 0;
     let mut cells = Vec::new();
     for cell in line.split(separators) {

@@ -132,7 +132,7 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
         let last = alone[place..].iter().take_while(|after| after.source == one.source).last().unwrap_or(one);
         let begin = if first == one { 0 } else { alone[place - 1].place.end };
         let label = Label::of(line, begin, &one.place, Side::of(line, first.place.start, last.place.end));
-        let around = keys_around(line, one.place.start).into_iter();
+        let around = one.column.iter().cloned().chain(keys_around(line, one.place.start));
         let around: Vec<String> = around.chain(sections.over(&one.source).iter().cloned()).collect();
         let label = label.within(around.iter().map(String::as_str));
         figures.push(ScriptFigure {

@@ -287,14 +287,13 @@ pub(crate) fn direction_of(text: &str) -> Option<Direction> {
     for word in words(text) {
         let one = match word.as_str() {
             "rw" | "readwrite" | "randrw" | "combined" | "mixed" => Direction::Mixed,
-            "read" | "reads" | "reading" | "reader" | "readers" | "rd" | "randread" | "seqread" | "reread"
-            | "rereaders" | "readback" | "fread" | "freread" | "r" | "lesen" | "gelesen" | "lecture" | "lectura"
-            | "lettura" | "leitura" => Direction::Read,
+            "read" | "reads" | "reading" | "reader" | "readers" | "rd" | "randread" | "rread" | "seqread"
+            | "reread" | "rereaders" | "readback" | "fread" | "freread" | "r" | "lesen" | "gelesen" | "lecture"
+            | "lectura" | "lettura" | "leitura" => Direction::Read,
             "write" | "writes" | "writing" | "written" | "wrote" | "writer" | "writers" | "wr" | "randwrite"
-            | "seqwrite" | "rewrite" | "rewriters" | "overwrite" | "fwrite" | "frewrite" | "w" | "append"
-            | "appended" | "schreiben" | "geschrieben" | "criture" | "escritura" | "scrittura" | "escrita" => {
-                Direction::Write
-            }
+            | "rwrite" | "seqwrite" | "rewrite" | "rewriters" | "overwrite" | "fwrite" | "frewrite" | "w"
+            | "append" | "appended" | "schreiben" | "geschrieben" | "criture" | "escritura" | "scrittura"
+            | "escrita" => Direction::Write,
             other if other.starts_with("seqrd") || other.starts_with("rndrd") => Direction::Read,
             other if other.starts_with("seqwr") || other.starts_with("rndwr") => Direction::Write,
             _ => continue,
@@ -321,7 +320,7 @@ pub(crate) fn direction_of_head(head: &str) -> Option<Direction> {
 pub(crate) fn order_of(text: &str) -> Option<Order> {
     let mut found = None;
     for word in words(text) {
-        if word.starts_with("rand") || word.starts_with("rnd") {
+        if word.starts_with("rand") || word.starts_with("rnd") || matches!(word.as_str(), "rread" | "rwrite") {
             found = Some(Order::Random);
         } else if word.starts_with("seq") || word == "linear" {
             found = Some(Order::Sequential);
@@ -401,7 +400,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// Splits a line at two or more blanks.
-pub(super) fn wide_cells(line: &str) -> Vec<(usize, &str)> {
+pub(crate) fn wide_cells(line: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut cells = Vec::new();
     for cell in line.split("  ") {

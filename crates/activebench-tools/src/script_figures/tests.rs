@@ -1052,3 +1052,22 @@ fn the_words_with_strokes_name_the_numbers_with_strokes() {
     assert_eq!(faults("640.0/811.5 MB/s (write/read)\n", &ran), [""; 0]);
     assert_eq!(faults("640.0/811.5 MB/s\n", &ran), [""; 0]);
 }
+
+#[test]
+fn the_head_of_a_column_names_the_numbers_without_a_unit_below_it() {
+    let printed = |one: One, text: &'static str| One { printed: Some((text, "kB/s")), ..one };
+    let ran = [printed(write("write", 709_128.0e3), "709128"), printed(read("read", 980_958.0e3), "980958")];
+    for (head, separator) in
+        [("write,read", ","), ("write;read", ";"), ("| write | read", " | "), ("write     read", "   ")]
+    {
+        let rows = |one: &str, other: &str| format!("{head}\n{one}{separator}{other}\n");
+        let row = rows("709128", "980958").replace("\n709128 |", "\n| 709128 |");
+        assert_eq!(faults(&row, &ran), [""; 0], "{row}");
+        let row = rows("980958", "709128").replace("\n980958 |", "\n| 980958 |");
+        assert_eq!(faults(&row, &ran), ["980958", "709128"], "{row}");
+    }
+    // Another number of cells, or a line between: the head is that of something else.
+    for text in ["write,read\n980958,709128,3\n", "write,read\nother text\n980958,709128\n"] {
+        assert_eq!(faults(text, &ran), [""; 0], "{text}");
+    }
+}
