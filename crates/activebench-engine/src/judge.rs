@@ -16,7 +16,6 @@ use activebench_model::output::ToolOutput;
 use activebench_model::phase::Phase;
 use activebench_model::report::{DetectorPage, JudgedMeasurement, JudgedRun};
 use activebench_model::run::{ExecutedTools, Manifest};
-use activebench_model::script_figure::ScriptFigure;
 use activebench_model::source::EventSource;
 use activebench_model::thread_stacks::Profiles;
 use activebench_model::timeline::Timeline;
@@ -24,6 +23,7 @@ use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::script_figures::ScriptNumbers;
 use activebench_tools::{adapter_for_program, script_figures};
 use anyhow::{Context, anyhow};
 
@@ -136,7 +136,9 @@ fn derive_unguarded(
         (parsed, phases, Vec::new())
     };
     manifest.incomplete.extend(most_judged::let_go_of_more(&mut parsed, &mut phases, &mut measured));
-    parsed.script_figures = script_figures(manifest, outputs, &parsed, &phases);
+    let of_script = script_numbers(manifest, outputs, &parsed, &phases);
+    parsed.script_figures = of_script.figures;
+    parsed.notes.extend(of_script.notes);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
     if passes == Passes::LetGo {
         folded.let_go_of_first_calls();
@@ -163,7 +165,7 @@ fn derive_unguarded(
 }
 
 /// Traces the numbers that a script printed itself; none for a command that is the tool.
-fn script_figures(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, phases: &[Phase]) -> Vec<ScriptFigure> {
+fn script_numbers(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, phases: &[Phase]) -> ScriptNumbers {
     let measured = script_figures::Measured {
         measurements: &manifest.measurements,
         outputs: outputs.of_measurements,
@@ -171,9 +173,9 @@ fn script_figures(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, ph
         phases,
     };
     if manifest.measurements.is_empty() || manifest.choices.without_adapters {
-        Vec::new()
+        ScriptNumbers::default()
     } else {
-        script_figures::script_figures(outputs.of_command, measured)
+        script_figures::script_numbers(outputs.of_command, measured)
     }
 }
 

@@ -41,7 +41,7 @@ pub const MOST_BARE: usize = 64;
 const LEAST_CELLS: usize = 8;
 
 /// Seconds since 1970 of the years 2001 to 2065: a date.
-const SECONDS_OF_TODAY: std::ops::Range<f64> = 1e9..3e9;
+pub(crate) const SECONDS_OF_TODAY: std::ops::Range<f64> = 1e9..3e9;
 
 /// Bytes of a stream that are read, from its end.
 const MOST_BYTES: usize = 4 << 20;

@@ -17,7 +17,7 @@ mod sections;
 
 use std::collections::HashSet;
 
-use activebench_model::claim::{Claim, Printed, SourceLine};
+use activebench_model::claim::{Claim, Note, Printed, SourceLine};
 use activebench_model::measurement::Measurement;
 use activebench_model::output::{ToolFile, ToolOutput};
 use activebench_model::phase::Phase;
@@ -71,11 +71,20 @@ pub struct Measured<'a> {
     pub phases: &'a [Phase],
 }
 
+/// What was read of a script's own lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptNumbers {
+    /// The numbers that are a figure or have the unit of one.
+    pub figures: Vec<ScriptFigure>,
+    /// The lines with other numbers alone.
+    pub notes: Vec<Note>,
+}
+
 /// Finds the numbers in the lines of a command's output that no tool wrote, and traces each. Returns none if a part of
 /// what the tools printed was not kept: its lines could not be told from the script's.
-pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<ScriptFigure> {
+pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> ScriptNumbers {
     if measured.measurements.iter().any(|measurement| measurement.missing_output_bytes > 0) {
-        return Vec::new();
+        return ScriptNumbers::default();
     }
     let of_tools = ToolLines::of(measured.outputs, &of_command.files);
     let numbers = printed_numbers(of_command).numbers;
@@ -156,7 +165,15 @@ pub fn script_figures(of_command: &ToolOutput, measured: Measured<'_>) -> Vec<Sc
     let written = altered::Written { printed: measured.outputs, files: &files, shown: &shown, is_beside_a_helper };
     altered::mark(of_command, written, |line| !is_written(line), measured.claims, &mut figures);
     reprinted::mark(of_command, measured, |line| !is_written(line), &mut figures);
-    figures
+    let compared: HashSet<(&str, u64)> =
+        figures.iter().map(|figure| (figure.source.stream.as_str(), figure.source.line)).collect();
+    let is_compared = |source: &SourceLine| compared.contains(&(source.stream.as_str(), source.line));
+    let is_left = |one: &&alone::Alone| one.may_be_figure() && is_own(&one.source.text) && !is_compared(&one.source);
+    let mut left: Vec<&SourceLine> = alone.iter().filter(is_left).map(|one| &one.source).collect();
+    left.dedup();
+    let message = "numbers of the script whose unit is not known: compared with nothing";
+    let notes = left.into_iter().map(|source| Note { source: source.clone(), message: message.to_owned() }).collect();
+    ScriptNumbers { figures, notes }
 }
 
 /// Returns the load that a row of numbers is about: what its cells say below the heads of their columns, or what stands

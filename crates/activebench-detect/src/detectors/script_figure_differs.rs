@@ -11,8 +11,10 @@
 //! printed digits. It fires where nothing honest explains the number, and one of these does:
 //!
 //! - The figure of another pass than the words name (`write:` before a read rate, `64k`, `QD32` or `8 threads` before
-//!   the rate of another load): it fails. The words are those of the line, then of the column, of the objects of YAML
-//!   or JSON that the number is in, of the heading above it, and for the load of the cells of its row.
+//!   the rate of another load): it fails. The words are those before the number, then those of its column or of its
+//!   place in a list (`read/write: 812 / 640 MB/s`), those before the first number of a line that names one pass only,
+//!   those of the objects of YAML or JSON that it is in, of the heading above it, and for the load of the cells of its
+//!   row.
 //! - Another statistic of the latencies than the words name (the median behind `p99`), where the tool printed that one,
 //!   too: it fails.
 //! - The line is one that a tool wrote, with another number in its place: the words are the same, at least half of the
@@ -36,8 +38,8 @@
 //!   that its words may mean (three quarters for a mean): it warns, and the run is inconclusive. A clock around the tools
 //!   would give a lower rate. Numbers whose words name a peak, a limit, an expectation or another run are left out.
 //!
-//! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The
-//! same holds where as many figures would agree with a number by chance in 1 % of the cases.
+//! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. Lines of
+//! numbers whose unit is not known are among the notes on the output. The same holds where as many figures would agree with a number by chance in 1 % of the cases.
 //!
 //! If a part of what the tools printed was not kept, it is undecided: their lines could not be distinguished from the script's.
 //!

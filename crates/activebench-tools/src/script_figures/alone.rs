@@ -12,7 +12,7 @@ use activebench_model::units::Unit;
 
 use super::{DECADES, MOST_CHANCE};
 use crate::printed_numbers::{
-    PrintedNumber, Reading, cells, each_line, number_of, printed_numbers, unit_at, wide_cells,
+    PrintedNumber, Reading, SECONDS_OF_TODAY, cells, each_line, number_of, printed_numbers, unit_at, wide_cells,
 };
 
 /// Fewest digits of such a number.
@@ -33,9 +33,21 @@ pub(super) struct Alone {
     pub(super) place: Range<usize>,
     /// The head of its column, where head and row have as many cells.
     pub(super) column: Option<String>,
+    /// Above 0.
+    value: f64,
     /// The distance between two numbers with as many digits, as a share of it.
     step_ratio: f64,
 }
+
+impl Alone {
+    /// Returns `true` if it is neither a year nor a number of seconds since 1970.
+    pub(super) fn may_be_figure(&self) -> bool {
+        !SECONDS_OF_TODAY.contains(&self.value) && !(YEARS.contains(&self.value) && self.text.len() == 4)
+    }
+}
+
+/// Years of dates.
+const YEARS: Range<f64> = 1990.0..2100.0;
 
 /// The head of a table of numbers alone, directly above its rows.
 #[derive(Debug, Default)]
@@ -90,7 +102,7 @@ pub(super) fn numbers_alone(output: &ToolOutput) -> Vec<Alone> {
                 let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
                 let place = start..start + word.len();
                 let column = head.over(text, start);
-                found.push(Alone { text: word.to_owned(), source, place, column, step_ratio: step / value });
+                found.push(Alone { text: word.to_owned(), source, place, column, value, step_ratio: step / value });
             }
         }
     });

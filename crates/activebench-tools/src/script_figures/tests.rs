@@ -64,7 +64,7 @@ fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
     }
     let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
     let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
-    script_figures(&of_command, measured)
+    script_numbers(&of_command, measured).figures
 }
 
 /// How the only number of a text is derived, from how many figures, and its fault.
@@ -136,7 +136,7 @@ fn a_row_of_numbers_with_another_number_is_altered() {
             claims: &claims,
             phases: &[],
         };
-        let figures = script_figures(&of_command, measured);
+        let figures = script_numbers(&of_command, measured).figures;
         let altered = figures.into_iter().filter(|figure| figure.fault == Some(Fault::Altered));
         altered.map(|figure| (figure.printed.text, figure.origin.expect("it has one").claims.join(" "))).collect()
     };
@@ -172,7 +172,7 @@ moved 300 keys at 0.1 MB/s and waited 2.65 s
         let outputs: Vec<ToolOutput> = outputs.iter().map(output).collect();
         let measurements = vec![measurement.clone(); outputs.len()];
         let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &[], phases: &[] };
-        let figures = script_figures(&output(&text), measured);
+        let figures = script_numbers(&output(&text), measured).figures;
         figures.into_iter().filter_map(|figure| Some((figure.printed.text, figure.fault?))).collect()
     };
     let changed = |from: &str, to: &str| found(&[of_tool], &of_tool.replace(from, to));
@@ -233,7 +233,7 @@ fn blanks_do_not_count_in_the_place_of_the_tool_s_line() {
         let outputs = [output(of_tool)];
         let measurements = std::slice::from_ref(&measurement);
         let measured = Measured { measurements, outputs: &outputs, claims: &claims, phases: &[] };
-        let altered = script_figures(&output(text), measured).into_iter();
+        let altered = script_numbers(&output(text), measured).figures.into_iter();
         let altered = altered.filter(|figure| figure.fault == Some(Fault::Altered));
         altered.map(|figure| (figure.printed.text, figure.origin.expect("it has one").claims.join(" "))).collect()
     };
@@ -268,7 +268,7 @@ fn a_number_in_a_line_of_which_something_else_was_changed_is_the_tool_s_own() {
         let outputs = [output(of_tool)];
         let measured =
             Measured { measurements: std::slice::from_ref(&measurement), outputs: &outputs, claims: &[], phases: &[] };
-        let figures = script_figures(&output(text), measured);
+        let figures = script_numbers(&output(text), measured).figures;
         let rate = figures.into_iter().find(|figure| figure.printed.unit == "ops/s").expect("it has a rate");
         (rate.origin.is_some(), rate.fault)
     };
@@ -295,7 +295,7 @@ fn altered_of_a_file(file: &str, printed: &str) -> Vec<String> {
         phases: &[],
     };
     let of_command = ToolOutput { stdout: printed.as_bytes().to_vec(), files, ..ToolOutput::default() };
-    let figures = script_figures(&of_command, measured);
+    let figures = script_numbers(&of_command, measured).figures;
     let altered = figures.into_iter().filter(|figure| figure.fault == Some(Fault::Altered));
     altered.map(|figure| figure.printed.text).collect()
 }
@@ -533,7 +533,7 @@ fn an_output_that_was_not_kept_whole_traces_nothing() {
     let measurements = [Measurement { missing_output_bytes: 1, ..Measurement::default() }];
     let measured = Measured { measurements: &measurements, outputs: &[], claims: &[], phases: &[] };
     let output = ToolOutput { stdout: b"write: 3.5 MB/s\n".to_vec(), ..ToolOutput::default() };
-    assert!(script_figures(&output, measured).is_empty());
+    assert!(script_numbers(&output, measured).figures.is_empty());
 }
 
 /// Names of passes that have no words in common.
@@ -637,7 +637,7 @@ fn a_time_in_the_line_of_a_tool_is_no_claim_and_must_be_the_tools_own() {
             phases: &[],
         };
         let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-        let figures = script_figures(&of_command, measured).into_iter();
+        let figures = script_numbers(&of_command, measured).figures.into_iter();
         let altered = figures.filter(|figure| figure.fault == Some(Fault::Altered));
         altered.map(|figure| format!("{} {}", figure.printed.text, figure.printed.unit)).collect()
     };
@@ -685,7 +685,7 @@ fn traced_latencies(text: &str) -> Vec<(Option<String>, Option<Fault>)> {
     let outputs = [ToolOutput { stdout: b"the tool's own\n".to_vec(), ..ToolOutput::default() }];
     let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
     let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
-    let figures = script_figures(&of_command, measured).into_iter();
+    let figures = script_numbers(&of_command, measured).figures.into_iter();
     figures.map(|figure| (figure.origin.map(|origin| origin.claims.join(" ")), figure.fault)).collect()
 }
 
@@ -1070,4 +1070,17 @@ fn the_head_of_a_column_names_the_numbers_without_a_unit_below_it() {
     for text in ["write,read\n980958,709128,3\n", "write,read\nother text\n980958,709128\n"] {
         assert_eq!(faults(text, &ran), [""; 0], "{text}");
     }
+}
+
+#[test]
+fn lines_of_numbers_without_a_unit_are_compared_with_nothing_and_said() {
+    let noted = |text: &str| {
+        let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        let measured = Measured { measurements: &[], outputs: &[], claims: &[], phases: &[] };
+        let notes = script_numbers(&of_command, measured).notes;
+        notes.into_iter().map(|note| note.source.line).collect::<Vec<_>>()
+    };
+    assert_eq!(noted("1) write 2) read (MB/s)\n2396.7 1258.3\n"), [2]);
+    // A date, a time, a year and a number of one digit are no figures; a number with a unit is one.
+    assert_eq!(noted("Sat Nov 28 05:38:01 UTC 2026\n1764308281\nrun 3 of 5\nread 640 MB/s\n"), [0_u64; 0]);
 }
