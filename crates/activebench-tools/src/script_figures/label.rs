@@ -172,19 +172,10 @@ impl Label {
         let text = if before.contains(char::is_alphabetic) { before } else { after };
         let words: BTreeSet<String> = words(text).collect();
         let has = |names: &[&str]| names.iter().any(|name| words.contains(*name));
-        let derivation = if has(SUMS) {
-            Some(Derivation::Sum)
-        } else if has(&["mean", "average", "avg"]) {
-            Some(Derivation::Mean)
-        } else if has(&["median"]) {
-            Some(Derivation::Median)
-        } else if has(&["min", "minimum", "lowest", "slowest", "worst", "least"]) {
-            Some(Derivation::Smallest)
-        } else if has(&["max", "maximum", "highest", "fastest", "best", "peak", "top"]) {
-            Some(Derivation::Largest)
-        } else {
-            None
-        };
+        // `812 MB/s on average`, at the end of the line.
+        let is_last = after.len() == behind.len() && !names_pass(after);
+        let derivation =
+            derivation_of(&words).or_else(|| derivation_of(&self::words(after).collect()).filter(|_| is_last));
         // The first words of a line speak for each cell of its row that has none itself. They explain a number, and accuse none.
         let row = if words.is_empty() { first } else { "" };
         let of_row: BTreeSet<String> = self::words(row).collect();
@@ -418,6 +409,24 @@ impl Label {
         let mut named = named.into_iter();
         named.next().filter(|_| named.next().is_none())
     }
+}
+
+/// Returns how words say that a number was computed from several.
+fn derivation_of(words: &BTreeSet<String>) -> Option<Derivation> {
+    let has = |names: &[&str]| names.iter().any(|name| words.contains(*name));
+    Some(if has(SUMS) {
+        Derivation::Sum
+    } else if has(&["mean", "average", "avg"]) {
+        Derivation::Mean
+    } else if has(&["median"]) {
+        Derivation::Median
+    } else if has(&["min", "minimum", "lowest", "slowest", "worst", "least"]) {
+        Derivation::Smallest
+    } else if has(&["max", "maximum", "highest", "fastest", "best", "peak", "top"]) {
+        Derivation::Largest
+    } else {
+        return None;
+    })
 }
 
 /// Returns the statistic of latencies that a text names, if it names one: `p99`, `99.9th`, `avg`.

@@ -436,6 +436,7 @@ fn the_best_of_several_runs_is_no_mean() {
         ("write, average: 146.9 MB/s", Some(Fault::OtherSummary)),
         ("median write 140.1 MiB/s", Some(Fault::OtherSummary)),
         ("median write 100.4 MiB/s", None),
+        ("3 runs of a write: 140.1 MiB/s on average", Some(Fault::OtherSummary)),
         ("mean of 3 runs: 110.3 MiB/s", None),
         // fio calls the rate of one run an average.
         ("average: 90.3 MiB/s", None),
