@@ -294,7 +294,8 @@ fn base_of_units<'a>(sizes: impl Iterator<Item = &'a Vec<Reading>>, passes: &[Ob
     let is_one = |reading: &&Reading| {
         let is_fine = reading.resolution <= reading.value * FINE_SIZE;
         let least = (reading.value - reading.resolution).ceil() as u64;
-        is_fine && amounts.range(least..=(reading.value + reading.resolution) as u64).next().is_some()
+        let next = amounts.range(least..).next();
+        is_fine && next.is_some_and(|amount| *amount as f64 <= reading.value + reading.resolution)
     };
     let shown = |readings: &Vec<Reading>| {
         let mut bases = readings.iter().filter(is_one).map(|reading| reading.is_binary);

@@ -194,11 +194,19 @@ fn is_of_a_helper(line: &str) -> bool {
 }
 
 /// The lines that tools wrote.
-struct ToolLines(HashSet<String>);
+struct ToolLines {
+    lines: HashSet<String>,
+    /// The same in order, and from their ends.
+    ordered: Vec<String>,
+    reversed: Vec<String>,
+}
 
 impl ToolLines {
-    /// Shortest line that is known again behind words that a script put in front of it.
+    /// Shortest line that is known again behind words that a script put in front of it, or cut off.
     const LEAST_LENGTH: usize = 12;
+
+    /// Most lines with the same begin that a cut one is compared with.
+    const MOST_ALIKE: usize = 16;
 
     /// `files` are those that the tools wrote.
     fn of(outputs: &[ToolOutput], files: &[ToolFile]) -> Self {
@@ -206,22 +214,53 @@ impl ToolLines {
         let texts = printed.chain(files.iter().map(|file| &file.bytes));
         let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
         let lines = lines.map(|line| String::from_utf8_lossy(&without_escapes(line)).trim().to_owned());
-        Self(lines.filter(|line| !line.is_empty()).collect())
+        let lines: HashSet<String> = lines.filter(|line| !line.is_empty()).collect();
+        let sorted = |lines: &mut dyn Iterator<Item = String>| {
+            let mut lines: Vec<String> = lines.collect();
+            lines.sort_unstable();
+            lines
+        };
+        let ordered = sorted(&mut lines.iter().cloned());
+        let reversed = sorted(&mut lines.iter().map(|line| line.chars().rev().collect()));
+        Self { lines, ordered, reversed }
     }
 
-    /// Returns `true` for a line of a tool, also behind a few words: `disk1: READ: bw=...`.
+    /// Returns `true` for a line of a tool, also behind a few words (`disk1: READ: bw=...`), and for its begin or its end
+    /// that cuts through no number.
     fn include(&self, line: &str) -> bool {
         let line = line.trim();
         let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).take(4);
         let rests = blanks.map(|at| line[at..].trim_start()).filter(|rest| rest.len() >= Self::LEAST_LENGTH);
-        self.0.contains(line) || rests.into_iter().any(|rest| self.0.contains(rest))
+        self.lines.contains(line) || rests.into_iter().any(|rest| self.lines.contains(rest)) || self.has_cut(line)
+    }
+
+    fn has_cut(&self, line: &str) -> bool {
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        // Of decimals, the last ones may be missing.
+        let cuts_end = |rest: &str| is_digit(line.chars().next_back()) && is_digit(rest.chars().next());
+        // Those at the begin may not: `.75 MB/s`.
+        let cuts_begin = |rest: &str| {
+            let joins = rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-'));
+            joins && line.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','))
+        };
+        let is_begin_of = |lines: &[String], line: &str, cuts: &dyn Fn(&str) -> bool| {
+            let first = lines.partition_point(|one| one.as_str() < line);
+            let alike = lines[first..].iter().take(Self::MOST_ALIKE).map_while(|one| one.strip_prefix(line));
+            alike.into_iter().any(|rest| !cuts(rest))
+        };
+        let reversed: String = line.chars().rev().collect();
+        line.len() >= Self::LEAST_LENGTH
+            && (is_begin_of(&self.ordered, line, &cuts_end) || is_begin_of(&self.reversed, &reversed, &cuts_begin))
     }
 
     /// Returns those that the command printed, too.
     fn shown(&self, of_command: &ToolOutput) -> HashSet<String> {
         let bytes = [&of_command.stdout, &of_command.stderr];
         let lines = bytes.into_iter().flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
-        lines.map(|line| String::from_utf8_lossy(line).trim().to_owned()).filter(|line| self.0.contains(line)).collect()
+        lines
+            .map(|line| String::from_utf8_lossy(line).trim().to_owned())
+            .filter(|line| self.lines.contains(line))
+            .collect()
     }
 }
 
@@ -275,6 +314,10 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         };
         return match fault {
             // Words that conceal what the number is are no proof that it is this.
+            // The size of a file is as much as was read and written of it together.
+            Some(Fault::AddedDirections) if !nearest.candidate.is_rate(candidates) => {
+                Some(figure(nearest.reading, Some(nearest.candidate.origin()), None))
+            }
             Some(Fault::AddedDirections | Fault::OtherSummary) if !is_certain(nearest) => {
                 Some(figure(first, None, None))
             }

@@ -513,6 +513,21 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn any_numbers_are_compared_without_a_panic(
+        passes in random_passes(),
+        text in "((read|write|io|in|at|total|bs)?[ :=]?[0-9]{1,7}([.,][0-9]{1,4})?[ ,/]?(B|bytes|kB|MiB|MB/s|GB/s|s|ms|us|iops|files/s|ops)?[ ,;|\\n]{0,2}){0,30}"
+    ) {
+        let _ = of(&text, &passes);
+    }
+}
+
+#[test]
+fn a_size_between_whole_bytes_is_that_of_nothing() {
+    assert_eq!(claims(&of("write 12.25 bytes, 0.5 B\n", &two())), Vec::<String>::new());
+}
+
 /// One percent of 4000 runs, and three standard deviations of such a draw.
 const MOST_RUNS: usize = 59;
 

@@ -33,6 +33,11 @@ fn read(pass: &'static str, rate: f64) -> One {
 
 /// Traces the numbers of a text printed by a script that ran these.
 fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
+    traced_as(Metric::Throughput, text, ran)
+}
+
+/// The same of measurements with another figure.
+fn traced_as(metric: Metric, text: &str, ran: &[One]) -> Vec<ScriptFigure> {
     let (mut measurements, mut outputs, mut claims, mut phases) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (one, number) in ran.iter().zip(1..) {
         let argv = one.command.split(' ').map(str::to_owned).collect();
@@ -50,8 +55,11 @@ fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
         claims.push(Claim {
             id: format!("{number}-c1"),
             phase: phase.id.clone(),
-            metric: Metric::Throughput,
-            value: Quantity::bytes_per_sec(one.rate.round()),
+            metric,
+            value: match metric {
+                Metric::BytesMoved => Quantity { value: one.rate, unit: Unit::Bytes },
+                _ => Quantity::bytes_per_sec(one.rate.round()),
+            },
             printed: Printed { text, unit },
             // A clock of milliseconds cannot tell figures of short runs apart; their digits can.
             resolution: one.rate * 0.03,
@@ -1084,4 +1092,39 @@ fn lines_of_numbers_without_a_unit_are_compared_with_nothing_and_said() {
     assert_eq!(noted("1) write 2) read (MB/s)\n2396.7 1258.3\n"), [2]);
     // A date, a time, a year and a number of one digit are no figures; a number with a unit is one.
     assert_eq!(noted("Sat Nov 28 05:38:01 UTC 2026\n1764308281\nrun 3 of 5\nread 640 MB/s\n"), [0_u64; 0]);
+}
+
+#[test]
+fn a_line_of_a_tool_that_was_cut_off_is_the_tools() {
+    let line = "  read: IOPS=12.9k, BW=811.5MB/s (774MiB/s)(48.0MiB/62msec), p99 1909 usec";
+    let printed = ToolOutput { stdout: format!("{line}\n").into_bytes(), ..ToolOutput::default() };
+    let lines = ToolLines::of(&[printed], &[]);
+    for cut in [
+        "  read: IOPS=12.9k, BW=811.5MB/s",
+        "read: IOPS=12.9k, BW=811.",
+        "MB/s (774MiB/s)(48.0MiB/62msec), p99 1909 usec",
+        "p99 1909 usec",
+    ] {
+        assert!(lines.include(cut), "{cut}");
+    }
+    // Other numbers are not the tool's.
+    for cut in [
+        "read: IOPS=12.9k, BW=81",
+        "read: IOPS=1",
+        ".0MiB/62msec), p99 1909 usec",
+        "909 usec",
+        "MiB/s)(48.0MiB/62msec), p99 190",
+    ] {
+        assert!(!lines.include(cut), "{cut}");
+    }
+}
+
+#[test]
+fn the_size_of_a_file_that_was_read_and_written_is_no_sum_of_directions() {
+    let mib = |one: One| One { printed: Some(("24", "MiB")), rate: 24.0 * MIB, ..one };
+    let ran = [mib(write("write", 0.0)), mib(read("read", 0.0))];
+    for text in ["Laying out IO file (1 file / 48MiB)", "read of a file of 48MiB"] {
+        let figures = traced_as(Metric::BytesMoved, text, &ran);
+        assert!(figures.iter().all(|figure| figure.fault.is_none()), "{figures:?}");
+    }
 }
