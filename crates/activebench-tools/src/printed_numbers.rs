@@ -418,6 +418,7 @@ fn read_line(
             .or(of_head)
             .or_else(|| units::scaled(table.count_of(head.as_ref()?)?, scale))
             .or_else(|| units::scaled(units::unit_of_label(label)?, scale))
+            .or_else(|| units::scaled(units::in_brackets_before_numbers(text)?, scale))
             .or_else(|| units::scaled(table.unit_of_row(text)?, scale))
             .or_else(|| units::scaled(heading.unit(text)?, scale));
         let end = numeral.end + own_length.unwrap_or_else(|| scale.map_or(0, |scale| scale.length));

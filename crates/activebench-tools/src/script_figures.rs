@@ -14,6 +14,7 @@ mod label;
 mod load;
 mod reprinted;
 mod sections;
+mod tool_lines;
 
 use std::collections::HashSet;
 
@@ -24,13 +25,14 @@ use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
-use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers, without_escapes};
+use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
 use candidates::{Candidate, Candidates, Repeats, own_digits};
 use label::{Label, Side};
 use load::Load;
 use sections::{Sections, keys_around};
+use tool_lines::{OwnNumbers, ToolLines};
 
 /// Largest difference that is put down to intermediate rounding of the script, as a share of the number.
 const CONVERSION_RATIO: f64 = 0.003;
@@ -88,8 +90,9 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
     }
     let of_tools = ToolLines::of(measured.outputs, &of_command.files);
     let numbers = printed_numbers(of_command).numbers;
-    let is_own = |line: &str| !of_tools.include(line) && !is_of_a_helper(line);
-    let own: Vec<&PrintedNumber> = numbers.iter().filter(|number| is_own(&number.source.text)).collect();
+    let mut own_numbers = OwnNumbers::of(&of_tools, is_of_a_helper);
+    let own = numbers.iter().filter(|number| own_numbers.include(&number.source, &number.place));
+    let own: Vec<&PrintedNumber> = own.collect();
     let candidates = Candidates::of(measured);
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
@@ -123,7 +126,9 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
         }
     }
     mark_means_of_one(&mut figures, &means, &candidates);
-    let alone = alone::numbers_alone(of_command);
+    let mut alone = alone::numbers_alone(of_command);
+    let every_number = alone.len();
+    alone.retain(|one| own_numbers.include(&one.source, &one.place));
     let traced: Vec<(SourceLine, Printed)> =
         figures.iter().map(|figure| (figure.source.clone(), figure.printed.clone())).collect();
     let has_unit = |one: &alone::Alone| {
@@ -133,8 +138,8 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
         others.any(|number| is_it(&number.source, &number.printed))
             || traced.iter().any(|(source, printed)| is_it(source, printed))
     };
-    for (place, one) in alone.iter().enumerate().filter(|(_, one)| is_own(&one.source.text) && !has_unit(one)) {
-        let Some(claim) = alone::origin(one, alone.len(), measured.claims) else { continue };
+    for (place, one) in alone.iter().enumerate().filter(|(_, one)| !has_unit(one)) {
+        let Some(claim) = alone::origin(one, every_number, measured.claims) else { continue };
         let origin = Origin { derivation: Derivation::Equal, claims: vec![claim.id.clone()], value: claim.value };
         let line = one.source.text.as_str();
         let first = alone[..place].iter().rev().take_while(|before| before.source == one.source).last().unwrap_or(one);
@@ -168,7 +173,7 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
     let compared: HashSet<(&str, u64)> =
         figures.iter().map(|figure| (figure.source.stream.as_str(), figure.source.line)).collect();
     let is_compared = |source: &SourceLine| compared.contains(&(source.stream.as_str(), source.line));
-    let is_left = |one: &&alone::Alone| one.may_be_figure() && is_own(&one.source.text) && !is_compared(&one.source);
+    let is_left = |one: &&alone::Alone| one.may_be_figure() && !is_compared(&one.source);
     let mut left: Vec<&SourceLine> = alone.iter().filter(is_left).map(|one| &one.source).collect();
     left.dedup();
     let message = "numbers of the script whose unit is not known: compared with nothing";
@@ -191,77 +196,6 @@ fn load_of_row(row: &[&PrintedNumber]) -> Load {
 fn is_of_a_helper(line: &str) -> bool {
     let mut everyday = ADAPTERS.iter().filter(|adapter| adapter.is_everyday());
     everyday.any(|adapter| (adapter.forms().states_figures)(line.trim()))
-}
-
-/// The lines that tools wrote.
-struct ToolLines {
-    lines: HashSet<String>,
-    /// The same in order, and from their ends.
-    ordered: Vec<String>,
-    reversed: Vec<String>,
-}
-
-impl ToolLines {
-    /// Shortest line that is known again behind words that a script put in front of it, or cut off.
-    const LEAST_LENGTH: usize = 12;
-
-    /// Most lines with the same begin that a cut one is compared with.
-    const MOST_ALIKE: usize = 16;
-
-    /// `files` are those that the tools wrote.
-    fn of(outputs: &[ToolOutput], files: &[ToolFile]) -> Self {
-        let printed = outputs.iter().flat_map(|output| [&output.stdout, &output.stderr]);
-        let texts = printed.chain(files.iter().map(|file| &file.bytes));
-        let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
-        let lines = lines.map(|line| String::from_utf8_lossy(&without_escapes(line)).trim().to_owned());
-        let lines: HashSet<String> = lines.filter(|line| !line.is_empty()).collect();
-        let sorted = |lines: &mut dyn Iterator<Item = String>| {
-            let mut lines: Vec<String> = lines.collect();
-            lines.sort_unstable();
-            lines
-        };
-        let ordered = sorted(&mut lines.iter().cloned());
-        let reversed = sorted(&mut lines.iter().map(|line| line.chars().rev().collect()));
-        Self { lines, ordered, reversed }
-    }
-
-    /// Returns `true` for a line of a tool, also behind a few words (`disk1: READ: bw=...`), and for its begin or its end
-    /// that cuts through no number.
-    fn include(&self, line: &str) -> bool {
-        let line = line.trim();
-        let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).take(4);
-        let rests = blanks.map(|at| line[at..].trim_start()).filter(|rest| rest.len() >= Self::LEAST_LENGTH);
-        self.lines.contains(line) || rests.into_iter().any(|rest| self.lines.contains(rest)) || self.has_cut(line)
-    }
-
-    fn has_cut(&self, line: &str) -> bool {
-        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-        // Of decimals, the last ones may be missing.
-        let cuts_end = |rest: &str| is_digit(line.chars().next_back()) && is_digit(rest.chars().next());
-        // Those at the begin may not: `.75 MB/s`.
-        let cuts_begin = |rest: &str| {
-            let joins = rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-'));
-            joins && line.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','))
-        };
-        let is_begin_of = |lines: &[String], line: &str, cuts: &dyn Fn(&str) -> bool| {
-            let first = lines.partition_point(|one| one.as_str() < line);
-            let alike = lines[first..].iter().take(Self::MOST_ALIKE).map_while(|one| one.strip_prefix(line));
-            alike.into_iter().any(|rest| !cuts(rest))
-        };
-        let reversed: String = line.chars().rev().collect();
-        line.len() >= Self::LEAST_LENGTH
-            && (is_begin_of(&self.ordered, line, &cuts_end) || is_begin_of(&self.reversed, &reversed, &cuts_begin))
-    }
-
-    /// Returns those that the command printed, too.
-    fn shown(&self, of_command: &ToolOutput) -> HashSet<String> {
-        let bytes = [&of_command.stdout, &of_command.stderr];
-        let lines = bytes.into_iter().flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
-        lines
-            .map(|line| String::from_utf8_lossy(line).trim().to_owned())
-            .filter(|line| self.lines.contains(line))
-            .collect()
-    }
 }
 
 /// Traces a number. `None` for one that is no figure: a size, a count or a time that comes from no figure of the run.

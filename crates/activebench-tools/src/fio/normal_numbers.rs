@@ -26,6 +26,10 @@ pub(super) fn value_after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
         _ => false,
     };
     let mut end = rest.char_indices().find(|found| ends(*found))?.0;
+    // The decimals of another language, `51,8k`: not what fio prints.
+    if rest[end..].strip_prefix(',').is_some_and(|behind| digits(behind) > 0) {
+        return None;
+    }
     // fio 1 and 2 print small rates with a blank before the unit.
     if rest[end..].starts_with(" B/s") {
         end += " B/s".len();
@@ -149,6 +153,7 @@ mod tests {
             ("io=1024KB, bw=521296 B/s", None),
             ("bw=5753KB/s, iops=1", Some("5753KB/s")),
             ("bw=5753KB", None),
+            ("bw=57,5KB/s, iops=1", None),
             ("bw=69,413KiB/s, iops=1,084 , runt=", Some("69,413KiB/s")),
             ("minb=1KB/s, aggrbw=2KB/s, x", None),
         ] {

@@ -296,6 +296,13 @@ fn numbers_with_strokes_between_them_share_a_unit() {
 }
 
 #[test]
+fn a_unit_in_brackets_before_the_first_number_goes_before_that_of_a_heading() {
+    let text = "clat percentiles (usec):\n   lat (nsec) = min=10145, max=52388, avg=12676.5\n";
+    let times = ["10145 nsec = 10145 ns", "52388 nsec = 52388 ns", "12676.5 nsec = 12676.5 ns"];
+    assert_eq!(shown_of(text), times);
+}
+
+#[test]
 fn a_head_of_two_lines_may_repeat_its_columns() {
     let columns = |text: &str| -> Vec<String> {
         let of = |number: PrintedNumber| {

@@ -195,6 +195,16 @@ pub(super) fn unit_of_label(label: &str) -> Option<Found> {
     last
 }
 
+/// Returns the rate or time in brackets before the first number of a line, which is that of all without their own:
+/// `lat (usec): min=12, avg=31`.
+pub(super) fn in_brackets_before_numbers(line: &str) -> Option<Found> {
+    let before = line.split(|c: char| c.is_ascii_digit()).next().unwrap_or(line);
+    let (_, behind) = before.split_once('(')?;
+    let (inside, _) = behind.split_once(')')?;
+    let found = unit_at(inside).filter(|found| found.length == inside.len())?;
+    (is_rate(&found) || found.unit == Unit::Ns).then_some(found)
+}
+
 /// Returns the unit that a member beside a number states, in an object of one line: `{"value": 291.6, "unit": "MB/s"}`.
 pub(super) fn unit_member(line: &str, place: usize) -> Option<Found> {
     static UNIT: LazyLock<Regex> =

@@ -1107,7 +1107,11 @@ fn a_line_of_a_tool_that_was_cut_off_is_the_tools() {
     ] {
         assert!(lines.include(cut), "{cut}");
     }
+    let quoted = format!("'{line}\\n'");
+    let joined = format!("job a: {} other words {}", line.trim().replace("  ", " "), line.trim().to_uppercase());
+    assert!(lines.include(&quoted) && lines.include(&joined));
     // Other numbers are not the tool's.
+    assert!(!lines.include(&format!("{joined}, 3 more")));
     for cut in [
         "read: IOPS=12.9k, BW=81",
         "read: IOPS=1",
@@ -1117,6 +1121,19 @@ fn a_line_of_a_tool_that_was_cut_off_is_the_tools() {
     ] {
         assert!(!lines.include(cut), "{cut}");
     }
+}
+
+#[test]
+fn the_numbers_of_the_script_in_a_line_with_those_of_a_tool_are_its_own() {
+    let line = "READ: bw=811.5MB/s (774MiB/s), 811.5MB/s-811.5MB/s";
+    let printed = ToolOutput { stdout: format!("{line}\n").into_bytes(), ..ToolOutput::default() };
+    let lines = ToolLines::of(&[printed], &[]);
+    let mut own = OwnNumbers::of(&lines, |_| false);
+    let text = format!("write 640 MB/s, {line}");
+    let source = SourceLine { stream: "stdout".to_owned(), line: 1, text: text.clone() };
+    let place = |number: &str| text.find(number).map(|at| at..at + number.len()).expect("it is in the text");
+    assert!(own.include(&source, &place("640")));
+    assert!(!own.include(&source, &place("811.5")));
 }
 
 #[test]
