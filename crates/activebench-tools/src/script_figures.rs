@@ -218,8 +218,8 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         return Some(figure(first, Some(origin), fault));
     }
     let mut explained: Vec<Explanation<'_>> = Vec::new();
-    for reading in &number.readings {
-        explained.extend(of_unit.iter().filter_map(|candidate| Explanation::of(*reading, candidate, label)));
+    for reading in number.readings.iter().copied().chain(with_decimal_comma(number)) {
+        explained.extend(of_unit.iter().filter_map(|candidate| Explanation::of(reading, candidate, label)));
     }
     let (contradicted, mut honest): (Vec<_>, Vec<_>) =
         explained.into_iter().partition(|explained| label.contradicts(explained.candidate, candidates));
@@ -348,6 +348,15 @@ impl<'a> Explanation<'a> {
 fn chance(figures: usize, reading: Reading, most: f64) -> f64 {
     let share = 2.0 * most / reading.value;
     figures as f64 * share / (DECADES * std::f64::consts::LN_10)
+}
+
+/// The readings of `196,422` as a decimal fraction, which it is in many languages.
+fn with_decimal_comma(number: &PrintedNumber) -> Vec<Reading> {
+    let has_three_decimals = number.printed.text.split_once(',').is_some_and(|(whole, decimals)| {
+        decimals.len() == 3 && [whole, decimals].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    let smaller = |one: &Reading| Reading { value: one.value / 1000.0, resolution: one.resolution / 1000.0, ..*one };
+    if has_three_decimals { number.readings.iter().map(smaller).collect() } else { Vec::new() }
 }
 
 /// What the number would be if its unit were meant otherwise, with the fault that this is.

@@ -42,7 +42,8 @@ pub(super) struct Alone {
 impl Alone {
     /// Returns `true` if it is neither a year nor a number of seconds since 1970.
     pub(super) fn may_be_figure(&self) -> bool {
-        !SECONDS_OF_TODAY.contains(&self.value) && !(YEARS.contains(&self.value) && self.text.len() == 4)
+        let is_year = YEARS.contains(&self.value) && self.text.len() == 4;
+        !is_year && !SECONDS_OF_TODAY.contains(&self.value)
     }
 }
 

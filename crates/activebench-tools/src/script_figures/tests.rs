@@ -1145,3 +1145,11 @@ fn the_size_of_a_file_that_was_read_and_written_is_no_sum_of_directions() {
         assert!(figures.iter().all(|figure| figure.fault.is_none()), "{figures:?}");
     }
 }
+
+#[test]
+fn a_comma_before_three_digits_may_be_that_of_a_decimal_fraction() {
+    let ran = [write("write", 196.422e6)];
+    assert_eq!(only("write: 196,422 MB/s", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(only("write: 196,422 kB/s", &ran), (Some((Derivation::Equal, 1)), None));
+    assert_eq!(only("write: 196422 MB/s", &ran).1, Some(Fault::OtherMagnitude));
+}
