@@ -188,7 +188,7 @@ impl Label {
         let direction = direction_of(text).filter(|_| !names_both(&words));
         let names_runs = has(&["runs", "repeats", "repetitions", "iterations", "rounds", "trials", "of"]);
         let load = Load::of_words(text);
-        let order = order_of(text);
+        let order = order_of(text).filter(|_| !names_both_orders(&words));
         let statistic = only_statistic(text);
         let names_latency = statistic.is_some() || has(LATENCIES);
         let words = vec![words];
@@ -213,7 +213,7 @@ impl Label {
         for text in around {
             let words: BTreeSet<String> = words(text).collect();
             self.direction = self.direction.or_else(|| direction_of(text).filter(|_| !names_both(&words)));
-            self.order = self.order.or_else(|| order_of(text));
+            self.order = self.order.or_else(|| order_of(text).filter(|_| !names_both_orders(&words)));
             self.statistic = self.statistic.or_else(|| only_statistic(text));
             self.load = self.load.or(Load::of_words(text));
             self.names_latency |=
@@ -452,6 +452,12 @@ fn only_statistic(text: &str) -> Option<Statistic> {
     let named: BTreeSet<Statistic> = named.collect();
     let mut named = named.into_iter();
     named.next().filter(|_| named.next().is_none())
+}
+
+/// Returns `true` if words name random offsets as well as sequential ones: `random write after a sequential fill`.
+fn names_both_orders(words: &BTreeSet<String>) -> bool {
+    let names = |order: Order| words.iter().any(|word| order_of(word) == Some(order));
+    names(Order::Sequential) && names(Order::Random)
 }
 
 /// Returns `true` if words name reads as well as writes.

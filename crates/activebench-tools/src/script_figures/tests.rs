@@ -1153,3 +1153,11 @@ fn a_comma_before_three_digits_may_be_that_of_a_decimal_fraction() {
     assert_eq!(only("write: 196,422 kB/s", &ran), (Some((Derivation::Equal, 1)), None));
     assert_eq!(only("write: 196422 MB/s", &ran).1, Some(Fault::OtherMagnitude));
 }
+
+#[test]
+fn words_that_name_both_orders_name_none() {
+    let random = |one: One| One { pattern: Pattern::RandomPermutation, ..one };
+    let ran = [write("seq", 640.0e6), random(write("randwrite", 230.5e6))];
+    assert_eq!(faults("random write after the sequential fill: 230.5 MB/s\n", &ran), [""; 0]);
+    assert_eq!(faults("sequential write: 230.5 MB/s\n", &ran), ["230.5"]);
+}
