@@ -22,14 +22,15 @@ use activebench_model::units::Unit;
 use regex::bytes::{Captures, Regex};
 
 use list::List;
-use table::{Head, Table, is_head_of_sizes};
+pub(crate) use table::Table;
+use table::{Head, is_head_of_sizes};
 pub use units::Counted;
 use units::Found;
 use units::is_rate;
 pub(crate) use units::unit_at;
 pub use words::Order;
 use words::{Heading, Words};
-pub(crate) use words::{STATISTICS, direction_of, order_of, wide_cells, words};
+pub(crate) use words::{STATISTICS, direction_of, order_of, words};
 
 /// Largest number of candidates that are kept: the last ones, because a program prints its summary at its end.
 pub const MOST_NUMBERS: usize = 512;
@@ -330,7 +331,7 @@ fn shown(line: &[u8]) -> (usize, &[u8]) {
 }
 
 /// Returns true for a line with a number that is not a part of a word, and not an identifier.
-fn has_figure(text: &str) -> bool {
+pub(crate) fn has_figure(text: &str) -> bool {
     let is_figure = |numeral: &Numeral<'_>| {
         !text[numeral.end..].starts_with(char::is_alphanumeric) && !words::is_identifier(&text[..numeral.start])
     };
@@ -451,7 +452,7 @@ fn read_line(
             is_mean_of_several: words.is_mean_of_several,
             of_task: words.of_task,
             is_unsynced: words.is_unsynced,
-            column: name.or_else(|| table.column_of(text, &numeral)),
+            column: name.or_else(|| table.column_of(text, numeral.start)),
             row: if is_first { table.described(text) } else { None },
             source: source.clone(),
             place: numeral.start..numeral.end,
@@ -687,7 +688,7 @@ fn is_percentage(rest: &str) -> bool {
 }
 
 /// Splits a line into its cells, which are not empty, with their places.
-pub(crate) fn cells<'a>(line: &'a str, separators: &[char]) -> Vec<(usize, &'a str)> {
+fn cells<'a>(line: &'a str, separators: &[char]) -> Vec<(usize, &'a str)> {
     let mut at = 0;
     let mut cells = Vec::new();
     for cell in line.split(separators) {

@@ -101,7 +101,7 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
         let load = load_of_row(row);
         let line = row[0].source.text.as_str();
         let side = Side::of(line, row[0].place.start, row[row.len() - 1].end);
-        let of_all = label::of_all(line, row[0].place.clone(), row[row.len() - 1].end, side);
+        let of_all = label::of_all(line, &row[0].place, row[row.len() - 1], side);
         // The label of a number stands behind the number before it.
         let mut begin = 0;
         for number in row {
@@ -248,10 +248,6 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         };
         return match fault {
             // Words that conceal what the number is are no proof that it is this.
-            // The size of a file is as much as was read and written of it together.
-            Some(Fault::AddedDirections) if !nearest.candidate.is_rate(candidates) => {
-                Some(figure(nearest.reading, Some(nearest.candidate.origin()), None))
-            }
             Some(Fault::AddedDirections | Fault::OtherSummary) if !is_certain(nearest) => {
                 Some(figure(first, None, None))
             }

@@ -38,8 +38,9 @@
 //!   that its words may mean (three quarters for a mean): it warns, and the run is inconclusive. A clock around the tools
 //!   would give a lower rate. Numbers whose words name a peak, a limit, an expectation or another run are left out.
 //!
-//! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. Lines of
-//! numbers whose unit is not known are among the notes on the output. The same holds where as many figures would agree with a number by chance in 1 % of the cases.
+//! Another number for which no figure is found is *not traced*. The report lists it, and it accuses nobody. The same
+//! holds where as many figures would agree with a number by chance in 1 % of the cases. Lines of numbers whose unit is
+//! not known are listed among the notes on the output.
 //!
 //! If a part of what the tools printed was not kept, it is undecided: their lines could not be distinguished from the script's.
 //!

@@ -3,7 +3,8 @@
 //!
 //! A script that takes the time around its tools finds a rate below theirs: its clock covers theirs, and their starts. A
 //! higher rate is not explained by that. Neither is a latency of less than half of theirs (fio has three kinds of one
-//! request), or a mean of less than three quarters of the mean that is meant. It may be about something else, or invented; the output does not say which.
+//! request), or a mean of less than three quarters of the mean that is meant. It may be about something else, or
+//! invented; the output does not say which.
 
 use std::collections::{HashMap, HashSet};
 

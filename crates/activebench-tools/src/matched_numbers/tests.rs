@@ -519,7 +519,8 @@ proptest! {
         passes in random_passes(),
         text in "((read|write|io|in|at|total|bs)?[ :=]?[0-9]{1,7}([.,][0-9]{1,4})?[ ,/]?(B|bytes|kB|MiB|MB/s|GB/s|s|ms|us|iops|files/s|ops)?[ ,;|\\n]{0,2}){0,30}"
     ) {
-        let _ = of(&text, &passes);
+        let parsed = of(&text, &passes);
+        prop_assert!(parsed.claims.iter().all(|claim| claim.value.value > 0.0), "{parsed:?}");
     }
 }
 

@@ -30,10 +30,12 @@ impl List {
             at += length;
             count += 1;
         }
+        if count < 2 {
+            return None;
+        }
         // `60.2k / 1.5k IOPS`: each has its own letter.
         at += letter_at(&rest[at..]);
-        let unit =
-            unit_at(&rest[at..]).filter(|found| is_rate(found) || found.unit == Unit::Ns).filter(|_| count > 1)?;
+        let unit = unit_at(&rest[at..]).filter(|found| is_rate(found) || found.unit == Unit::Ns)?;
         let behind = &rest[at + unit.length..];
         let behind = &behind[..behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len())];
         let names = parts(label, count).last().or_else(|| parts(behind, count).next()).unwrap_or_default();

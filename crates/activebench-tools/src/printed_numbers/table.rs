@@ -16,7 +16,7 @@ const MOST_LINES: usize = 3;
 
 /// The head of the present table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Its lines, consecutive.
     lines: Vec<String>,
     last_line: u64,
@@ -50,7 +50,7 @@ enum Alignment {
 
 impl Table {
     /// Takes a line without figures for a line of the head if it looks like one.
-    pub(super) fn read(&mut self, text: &str, line: u64) {
+    pub(crate) fn read(&mut self, text: &str, line: u64) {
         if let Some(stated) = stated_unit(text) {
             self.stated = Some(stated);
         }
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// Begins anew: a blank line.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.lines.clear();
         self.corner = None;
         self.is_ruled = false;
@@ -139,7 +139,7 @@ impl Table {
 
     /// Returns what stands above a number of a row.
     pub(super) fn head_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<Head> {
-        if let Some((group, own)) = self.grouped(row, numeral) {
+        if let Some((group, own)) = self.grouped(row, numeral.start) {
             return Some(Head { text: format!("{group} {own}"), own: own.to_owned() });
         }
         let last = self.lines.len().checked_sub(1)?;
@@ -182,7 +182,7 @@ impl Table {
 
     /// Returns the two lines of a number's head where the lower one repeats its cells below each cell of the upper one:
     /// `Read  Write` above `MB/s IOPS MB/s IOPS`. The row may have one cell more, its name.
-    fn grouped(&self, row: &str, numeral: &Numeral<'_>) -> Option<(&str, &str)> {
+    fn grouped(&self, row: &str, start: usize) -> Option<(&str, &str)> {
         let [.., upper, lower] = &self.lines[..] else { return None };
         if [upper, lower].iter().any(|line| line.contains(NO_PLACES)) {
             return None;
@@ -194,7 +194,7 @@ impl Table {
             return None;
         }
         let columns: Vec<(usize, &str)> = words::wide_cells(row);
-        let place = columns.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+        let place = columns.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&start))?;
         let names = columns.len().checked_sub(heads.len()).filter(|names| *names < 2)?;
         let place = place.checked_sub(names)?;
         Some((groups[place / each].1.trim(), heads[place].1))
@@ -202,16 +202,16 @@ impl Table {
 
     /// Returns the head of a number's column where separators, or wide gaps, divide the head and the row into as many
     /// cells: places and single blanks would leave a doubt.
-    pub(super) fn column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
+    pub(crate) fn column_of(&self, row: &str, start: usize) -> Option<String> {
         let last = self.lines.last().filter(|_| !self.is_doubtful)?;
-        if let Some((group, own)) = self.grouped(row, numeral) {
+        if let Some((group, own)) = self.grouped(row, start) {
             return Some(format!("{group} {own}"));
         }
         let Some(separator) = NO_PLACES.into_iter().find(|separator| last.contains(*separator)) else {
-            return self.wide_column_of(row, numeral);
+            return self.wide_column_of(row, start);
         };
         let number = |line: &str| line.matches(separator).count();
-        let place = number(&row[..numeral.start]);
+        let place = number(&row[..start]);
         let head = last.split(separator).nth(place).filter(|_| number(last) == number(row))?.trim();
         (!head.is_empty()).then(|| head.to_owned())
     }
@@ -222,18 +222,18 @@ impl Table {
         if !row[..numeral.start].ends_with('(') {
             return None;
         }
-        let head = self.column_of(row, numeral)?;
+        let head = self.column_of(row, numeral.start)?;
         let (_, unit) = head.strip_suffix(')')?.rsplit_once('(')?;
         units::unit_at(unit).filter(|found| found.length == unit.len())
     }
 
-    fn wide_column_of(&self, row: &str, numeral: &Numeral<'_>) -> Option<String> {
+    fn wide_column_of(&self, row: &str, start: usize) -> Option<String> {
         let (heads, cells) = (words::wide_cells(self.lines.last()?), words::wide_cells(row));
         // Any two texts below each other have gaps.
         if !heads.iter().any(|(_, head)| units::unit_of_label(head).is_some()) && self.unit_of_row(row).is_none() {
             return None;
         }
-        same_cell(&heads, &cells, numeral).map(|(_, head)| head.trim().to_owned())
+        same_cell(&heads, &cells, start).map(|(_, head)| head.trim().to_owned())
     }
 
     /// Returns `true` if commas divide the head and the row into as many cells.
@@ -332,21 +332,17 @@ const SPLITS: [Split; 5] = [
 
 /// Returns the cell at the place of a number if a head and its row have as many cells, with its place.
 fn by_count<'a>(head: &'a str, row: &'a str, numeral: &Numeral<'_>) -> Option<(Range<usize>, &'a str)> {
-    SPLITS.iter().find_map(|split| same_cell(&split(head), &split(row), numeral))
+    SPLITS.iter().find_map(|split| same_cell(&split(head), &split(row), numeral.start))
 }
 
 /// Returns the head over the cell of a number, with its place, where heads and cells are as many.
-fn same_cell<'a>(
-    heads: &[(usize, &'a str)],
-    row: &[(usize, &str)],
-    numeral: &Numeral<'_>,
-) -> Option<(Range<usize>, &'a str)> {
+fn same_cell<'a>(heads: &[(usize, &'a str)], row: &[(usize, &str)], start: usize) -> Option<(Range<usize>, &'a str)> {
     // Two numbers in a cell are two columns.
     let is_split = row.iter().all(|(_, cell)| numerals(cell).nth(1).is_none());
     if heads.len() < 2 || heads.len() != row.len() || !is_split {
         return None;
     }
-    let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&numeral.start))?;
+    let place = row.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&start))?;
     let (at, head) = heads[place];
     Some((at..at + head.len(), head))
 }

@@ -400,7 +400,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// Splits a line at two or more blanks.
-pub(crate) fn wide_cells(line: &str) -> Vec<(usize, &str)> {
+pub(super) fn wide_cells(line: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut cells = Vec::new();
     for cell in line.split("  ") {

@@ -12,7 +12,7 @@ use activebench_model::units::Unit;
 
 use super::{DECADES, MOST_CHANCE};
 use crate::printed_numbers::{
-    PrintedNumber, Reading, SECONDS_OF_TODAY, cells, each_line, number_of, printed_numbers, unit_at, wide_cells,
+    PrintedNumber, Reading, SECONDS_OF_TODAY, Table, each_line, has_figure, number_of, printed_numbers, unit_at,
 };
 
 /// Fewest digits of such a number.
@@ -50,48 +50,17 @@ impl Alone {
 /// Years of dates.
 const YEARS: Range<f64> = 1990.0..2100.0;
 
-/// The head of a table of numbers alone, directly above its rows.
-#[derive(Debug, Default)]
-struct Head {
-    stream: String,
-    cells: Vec<String>,
-}
-
-impl Head {
-    /// Takes a line: a head if none of its cells is a number. A line with other numbers of cells ends the table.
-    fn read(&mut self, stream: &str, text: &str) {
-        let cells = divided(text);
-        let has_number = cells.iter().any(|(_, cell)| number_of(cell).is_some());
-        if !has_number {
-            let words = cells.iter().map(|(_, cell)| cell.trim().to_owned());
-            *self = Self { stream: stream.to_owned(), cells: words.collect() };
-        } else if self.stream != stream || cells.len() != self.cells.len() {
-            *self = Self::default();
-        }
-    }
-
-    /// Returns the cell over a place of the row that was taken last.
-    fn over(&self, row: &str, place: usize) -> Option<String> {
-        let cells = divided(row);
-        let cell = cells.iter().position(|(at, cell)| (*at..at + cell.len()).contains(&place))?;
-        self.cells.get(cell).filter(|_| self.cells.len() > 1).cloned()
-    }
-}
-
-/// Divides a line into its cells, with their places: at separators, or at wide gaps where it has none.
-fn divided(text: &str) -> Vec<(usize, &str)> {
-    match [',', ';', '|', '\t'].into_iter().find(|separator| text.contains(*separator)) {
-        Some(separator) => cells(text, &[separator]),
-        None => wide_cells(text),
-    }
-}
-
 /// Returns the numbers of an output that are words of their own.
 pub(super) fn numbers_alone(output: &ToolOutput) -> Vec<Alone> {
     let mut found = Vec::new();
-    let mut head = Head::default();
+    let (mut table, mut of_stream) = (Table::default(), String::new());
     each_line(output, |stream, line, text, _| {
-        head.read(stream, text);
+        if of_stream != stream || text.trim().is_empty() {
+            (table, of_stream) = (Table::default(), stream.to_owned());
+        }
+        if !has_figure(text) {
+            table.read(text, line);
+        }
         let mut end = 0;
         for word in text.split_inclusive(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
             let start = end;
@@ -102,7 +71,7 @@ pub(super) fn numbers_alone(output: &ToolOutput) -> Vec<Alone> {
             if digits >= LEAST_DIGITS && found.len() < MOST {
                 let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
                 let place = start..start + word.len();
-                let column = head.over(text, start);
+                let column = table.column_of(text, start);
                 found.push(Alone { text: word.to_owned(), source, place, column, value, step_ratio: step / value });
             }
         }

@@ -9,7 +9,7 @@ use activebench_model::units::Unit;
 
 use super::candidates::{Candidate, Candidates, Statistic};
 use super::load::Load;
-use crate::printed_numbers::{Order, direction_of, order_of, words};
+use crate::printed_numbers::{Order, PrintedNumber, STATISTICS, direction_of, order_of, words};
 
 /// What the words around a number say.
 #[derive(Debug, Default)]
@@ -89,19 +89,16 @@ pub(super) fn names_pass(text: &str) -> bool {
 
 /// Returns the words of a line that name the pass of all its numbers: those before the first one, or those behind the
 /// last one where none stand before. `None` where another place names a pass, too.
-pub(super) fn of_all(line: &str, first: Range<usize>, last: usize, side: Side) -> Option<&str> {
-    let names_others = |text: Option<&str>| text.is_none_or(names_pass);
-    match side {
-        Side::Before => (!names_others(line.get(first.end..))).then(|| &line[..first.start]),
-        Side::Behind => {
-            let last_number = line[..last].rfind(char::is_whitespace).unwrap_or(0);
-            (!names_others(line.get(first.end..last_number.max(first.end)))).then(|| &line[last..])
-        }
-        Side::Unknown => None,
-    }
+pub(super) fn of_all<'a>(line: &'a str, first: &Range<usize>, last: &PrintedNumber, side: Side) -> Option<&'a str> {
+    let (rest, words) = match side {
+        Side::Before => (line.get(first.end..), &line[..first.start]),
+        Side::Behind => (line.get(first.end..last.place.start.max(first.end)), &line[last.end..]),
+        Side::Unknown => return None,
+    };
+    rest.is_some_and(|rest| !names_pass(rest)).then_some(words)
 }
 
-/// Words of what is measured, of its statistics and its units, and those between them: none says of which pass.
+/// Words of what is measured, of its units, and those between them: like [`STATISTICS`], none says of which pass.
 const METRICS: &[&str] = &[
     "iops",
     "io",
@@ -112,20 +109,7 @@ const METRICS: &[&str] = &[
     "rate",
     "speed",
     "throughput",
-    "lat",
-    "latency",
-    "clat",
-    "avg",
-    "mean",
-    "average",
-    "median",
-    "p50",
-    "p95",
-    "p99",
     "p999",
-    "percentile",
-    "max",
-    "min",
     "time",
     "took",
     "elapsed",
@@ -236,9 +220,9 @@ impl Label {
         self.words.iter().all(BTreeSet::is_empty)
     }
 
-    /// Returns `true` if it has no words but those of metrics: they are about the pass that stands before them.
+    /// Returns `true` if it has no words but those of metrics and statistics: they are about the pass that stands before them.
     pub(super) fn names_metrics_alone(&self) -> bool {
-        self.words.iter().flatten().all(|word| METRICS.contains(&word.as_str()))
+        self.words.iter().flatten().all(|word| [METRICS, STATISTICS].iter().any(|names| names.contains(&word.as_str())))
     }
 
     /// Takes the direction of what the unit counts: `571 reads/s`.
@@ -371,7 +355,9 @@ impl Label {
         let adds_both =
             |candidate: &&Candidate| candidate.derivation == Derivation::Sum && candidate.direction.is_none();
         if honest.iter().all(adds_both) {
-            let is_silent = !self.says_both || self.one_way().is_some();
+            // The size of a file is as much as was read and written of it together.
+            let is_rate = honest.iter().all(|candidate| candidate.is_rate(candidates));
+            let is_silent = is_rate && (!self.says_both || self.one_way().is_some());
             return is_silent.then_some(Fault::AddedDirections);
         }
         if self.names_best || !honest.iter().all(|candidate| candidate.derivation == Derivation::Equal) {

@@ -1,31 +1,25 @@
-//! The lines that the tools of a script wrote: told from the script's own, also where they were cut off, joined, quoted or
-//! written in capitals.
+//! Tells the lines that a script's tools wrote from those that the script wrote itself, also where the script cut them
+//! off, joined, quoted or capitalised them.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use activebench_model::claim::SourceLine;
 use activebench_model::output::{ToolFile, ToolOutput};
-use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::printed_numbers::without_escapes;
 
 /// The lines that tools wrote.
 pub(super) struct ToolLines {
     lines: HashSet<String>,
-    /// The same in order, and from their ends.
+    /// The same in lower case with single blanks, in order; then from their ends.
     ordered: Vec<String>,
     reversed: Vec<String>,
-    /// Finds them inside other lines. `None` where there are none with a number.
-    inside: Option<AhoCorasick>,
 }
 
 impl ToolLines {
-    /// Shortest line that is known again behind words that a script put in front of it, or cut off.
+    /// Shortest line that is known again inside another one, or cut off.
     const LEAST_LENGTH: usize = 12;
-
-    /// Bytes of lines that are looked for inside others.
-    const MOST_FOUND_BYTES: usize = 1 << 20;
 
     /// Most lines with the same begin that a cut one is compared with.
     const MOST_ALIKE: usize = 16;
@@ -37,65 +31,57 @@ impl ToolLines {
         let lines = texts.flat_map(|bytes| bytes.split(|byte| matches!(byte, b'\n' | b'\r')));
         let lines = lines.map(|line| String::from_utf8_lossy(&without_escapes(line)).trim().to_owned());
         let lines: HashSet<String> = lines.filter(|line| !line.is_empty()).collect();
-        let sorted = |lines: &mut dyn Iterator<Item = String>| {
-            let mut lines: Vec<String> = lines.collect();
-            lines.sort_unstable();
-            lines
-        };
-        let ordered = sorted(&mut lines.iter().cloned());
-        let reversed = sorted(&mut lines.iter().map(|line| line.chars().rev().collect()));
-        let inside = Self::finder(&ordered);
-        Self { lines, ordered, reversed, inside }
+        let mut ordered: Vec<String> = lines.iter().map(|line| normalised(line).0).collect();
+        let mut reversed: Vec<String> = ordered.iter().map(|line| line.chars().rev().collect()).collect();
+        ordered.sort_unstable();
+        reversed.sort_unstable();
+        Self { lines, ordered, reversed }
     }
 
-    /// Returns what finds lines with a number, in any case, each run of blanks as one.
-    fn finder(lines: &[String]) -> Option<AhoCorasick> {
-        let has_number = |line: &&String| line.contains(|c: char| c.is_ascii_digit());
-        let mut bytes = 0;
-        let lines = lines.iter().filter(has_number).map(|line| in_single_blanks(line).0);
-        let lines = lines.filter(|line| line.len() >= Self::LEAST_LENGTH).take_while(|line| {
-            bytes += line.len();
-            bytes <= Self::MOST_FOUND_BYTES
-        });
-        let lines: Vec<String> = lines.collect();
-        let built =
-            AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest).build(&lines);
-        built.ok().filter(|_| !lines.is_empty())
-    }
-
-    /// Returns the places of a line that are lines of a tool.
-    fn places_in(&self, line: &str) -> Vec<Range<usize>> {
-        let Some(inside) = &self.inside else { return Vec::new() };
-        let (text, places) = in_single_blanks(line);
-        let is_of_word = |c: char| c.is_alphanumeric();
-        let found = inside.find_iter(&text).filter(|found| {
-            let before = text[..found.start()].ends_with(|c: char| is_of_word(c) || matches!(c, '.' | ',' | '-'));
-            // Behind a quoted line, its line feed may be written as `\\n`.
-            let after = text[found.end()..].starts_with(|c: char| is_of_word(c));
-            !before && !after
-        });
-        found.map(|found| places[found.start()]..places[found.end() - 1] + 1).collect()
-    }
-
-    /// Returns `true` for a line of a tool, also behind a few words (`disk1: READ: bw=...`), for its begin or its end
-    /// that cuts through no number, and for a line whose numbers all stand in lines of tools.
+    /// Returns `true` for a line of a tool, for its begin or its end that cuts through no number, and for a line whose
+    /// numbers all stand in lines of tools, behind words of the script: `12:30 disk1: READ: bw=...`.
     pub(super) fn include(&self, line: &str) -> bool {
-        let line = line.trim();
-        let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).take(4);
-        let rests = blanks.map(|at| line[at..].trim_start()).filter(|rest| rest.len() >= Self::LEAST_LENGTH);
-        self.is_line(line) || rests.into_iter().any(|rest| self.lines.contains(rest)) || self.has_all_numbers_of(line)
+        let places = self.places_in(line);
+        let behind = places.first().map_or(line.len(), |first| first.start);
+        let mut digits = line.char_indices().filter(|(at, c)| *at >= behind && c.is_ascii_digit());
+        self.is_line(line) || !places.is_empty() && digits.all(|(at, _)| places.iter().any(|place| place.contains(&at)))
     }
 
     /// Returns `true` for a line of a tool, also one that was cut off.
     fn is_line(&self, line: &str) -> bool {
         let line = line.trim();
-        self.lines.contains(line) || self.has_cut(line)
+        self.lines.contains(line) || self.has_cut(&normalised(line).0)
     }
 
-    fn has_all_numbers_of(&self, line: &str) -> bool {
-        let places = self.places_in(line);
-        let mut digits = line.char_indices().filter(|(_, c)| c.is_ascii_digit());
-        !places.is_empty() && digits.all(|(at, _)| places.iter().any(|place| place.contains(&at)))
+    /// Returns the places of a line that are lines of a tool.
+    fn places_in(&self, line: &str) -> Vec<Range<usize>> {
+        let (text, places) = normalised(line);
+        let (mut found, mut end) = (Vec::new(), 0);
+        for (at, _) in text.char_indices() {
+            let begins = !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ',' | '-'));
+            let Some(length) = self.length_at(&text[at..]).filter(|_| at >= end && begins) else { continue };
+            if !text[at + length..].starts_with(char::is_alphanumeric) {
+                end = at + length;
+                found.push(places[at]..places[end - 1] + 1);
+            }
+        }
+        found
+    }
+
+    /// Returns the length of the longest line with which a text begins.
+    fn length_at(&self, text: &str) -> Option<usize> {
+        let mut begin = text;
+        while begin.len() >= Self::LEAST_LENGTH {
+            // A line with which the text begins is this one, or this one begins with it, too.
+            let behind = self.ordered.partition_point(|line| line.as_str() <= begin);
+            let line = &self.ordered[behind.checked_sub(1)?];
+            let common = line.char_indices().zip(begin.chars()).find(|((_, one), other)| one != other);
+            let Some(((length, _), _)) = common else {
+                return (line.len() >= Self::LEAST_LENGTH).then_some(line.len());
+            };
+            begin = &begin[..length];
+        }
+        None
     }
 
     fn has_cut(&self, line: &str) -> bool {
@@ -109,8 +95,8 @@ impl ToolLines {
         };
         let is_begin_of = |lines: &[String], line: &str, cuts: &dyn Fn(&str) -> bool| {
             let first = lines.partition_point(|one| one.as_str() < line);
-            let alike = lines[first..].iter().take(Self::MOST_ALIKE).map_while(|one| one.strip_prefix(line));
-            alike.into_iter().any(|rest| !cuts(rest))
+            let mut alike = lines[first..].iter().take(Self::MOST_ALIKE).map_while(|one| one.strip_prefix(line));
+            alike.any(|rest| !cuts(rest))
         };
         let reversed: String = line.chars().rev().collect();
         line.len() >= Self::LEAST_LENGTH
@@ -128,11 +114,11 @@ impl ToolLines {
     }
 }
 
-/// Returns a text with each run of blanks as one, and the place of each of its bytes in the text.
-fn in_single_blanks(text: &str) -> (String, Vec<usize>) {
+/// Returns a text in lower case with each run of blanks as one, and the place of each of its bytes in the text.
+fn normalised(text: &str) -> (String, Vec<usize>) {
     let (mut single, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
     for (at, c) in text.char_indices() {
-        let c = if c.is_whitespace() { ' ' } else { c };
+        let c = if c.is_whitespace() { ' ' } else { c.to_ascii_lowercase() };
         if c != ' ' || !single.ends_with(' ') {
             single.push(c);
             places.extend((0..c.len_utf8()).map(|byte| at + byte));
