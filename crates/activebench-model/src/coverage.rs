@@ -73,6 +73,10 @@ pub struct Traced {
     /// an activebench that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,
+    /// Calls that did not stop, because a library in the tool noted them. Their records are the tool's word; 0 from an
+    /// activebench that did not have it.
+    #[serde(default)]
+    pub noted_calls: u64,
     /// Reads of files of which it is not known how many bytes came from storage: the thread's `/proc/PID/task/TID/io`
     /// could not be read.
     pub storage_unread_calls: u64,

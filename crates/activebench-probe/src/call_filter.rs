@@ -1,5 +1,8 @@
 //! The seccomp filter of a traced tree: the calls that are decoded stop for the tracer, all others run at full speed.
 //!
+//! Calls that the interposer notes ([`interposer/interposer.c`](../interposer/interposer.c)) are made by an instruction at
+//! one address, and run, too.
+//!
 //! It refuses no call. It is inherited over fork and execution and cannot be removed: without a tracer the calls that
 //! stop fail with `ENOSYS`.
 
@@ -19,9 +22,22 @@ pub(crate) const URING_SETUP: [u32; 2] = [425, 425];
 /// Numbers of `unshare`, which may give a thread a descriptor table of its own.
 pub(crate) const UNSHARE: [u32; 2] = [272, 310];
 
-/// Place of the number and of the architecture in `struct seccomp_data`.
+/// Numbers of `execve` and `execveat`, with which the memory of a process goes, and what the interposer noted in it.
+const EXECUTE: [[u32; 2]; 2] = [[59, 322], [11, 358]];
+
+/// The memory of the interposer; at its beginning is the instruction by which it makes calls.
+pub(crate) const GATE: u64 = 0x1ab5_0000_0000;
+/// Where such a call goes on: behind the instruction, which has two bytes.
+const BEHIND_GATE: u64 = GATE + 2;
+/// Numbers of the calls that it may make: `read`, `write`, `lseek`, `pread64`, `pwrite64`.
+const THROUGH_GATE: [u32; 5] = [0, 1, 8, 17, 18];
+/// The number of no call, by which it hands over what it noted.
+pub(crate) const HAND_OVER: u32 = 0x2ab5_0000;
+
+/// Places of the number, the architecture, and the halves of the address of the instruction in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCH_AT: u32 = 4;
+const ADDRESS_AT: [u32; 2] = [8, 12];
 
 /// The filter as the kernel takes it.
 #[derive(Debug)]
@@ -45,6 +61,21 @@ fn stop_at(program: &mut Vec<libc::sock_filter>, number: u32) {
     program.push(answer(libc::SECCOMP_RET_TRACE));
 }
 
+/// The same, unless the interposer makes it.
+fn stop_outside_gate(program: &mut Vec<libc::sock_filter>, number: u32) {
+    let equals = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let [low, high] = [BEHIND_GATE as u32, (BEHIND_GATE >> 32) as u32];
+    program.extend([
+        instruction(equals, number, 0, 6),
+        load(ADDRESS_AT[0]),
+        instruction(equals, low, 0, 3),
+        load(ADDRESS_AT[1]),
+        instruction(equals, high, 0, 1),
+        answer(libc::SECCOMP_RET_ALLOW),
+        answer(libc::SECCOMP_RET_TRACE),
+    ]);
+}
+
 impl CallFilter {
     /// Returns the filter for the calls that are decoded; `None` on an architecture without a table of calls.
     pub fn of_decoded_calls() -> Option<Self> {
@@ -55,13 +86,17 @@ impl CallFilter {
                 .map(|(number, _)| *number)
                 .filter(move |number| (*number >= syscalls::OF_32_BIT) == of_32_bit);
             let place = usize::from(of_32_bit);
-            own.map(|number| number % syscalls::OF_32_BIT).chain([URING_SETUP[place], UNSHARE[place]])
+            own.map(|number| number % syscalls::OF_32_BIT)
+                .chain([URING_SETUP[place], UNSHARE[place]])
+                .chain(EXECUTE[place])
         };
         let (mut wide, mut narrow) = (vec![load(NUMBER_AT)], vec![load(NUMBER_AT)]);
         // All x32 calls stop: they are counted.
         wide.push(instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, X32_CALL, 0, 1));
         wide.push(answer(libc::SECCOMP_RET_TRACE));
-        numbers(false).for_each(|number| stop_at(&mut wide, number));
+        THROUGH_GATE.iter().for_each(|number| stop_outside_gate(&mut wide, *number));
+        numbers(false).filter(|number| !THROUGH_GATE.contains(number)).for_each(|number| stop_at(&mut wide, number));
+        stop_at(&mut wide, HAND_OVER);
         numbers(true).for_each(|number| stop_at(&mut narrow, number));
         let equals = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
         let mut program = vec![load(ARCH_AT)];
@@ -135,14 +170,22 @@ mod tests {
     use super::*;
 
     /// Runs the filter as the kernel would.
-    fn action(filter: &CallFilter, arch: u32, number: u32) -> u32 {
+    fn action(filter: &CallFilter, arch: u32, number: u32, address: u64) -> u32 {
         let (mut place, mut loaded) = (0, 0);
         loop {
             let libc::sock_filter { code, jt, jf, k } = filter.0[place];
             place += 1;
             match u32::from(code) {
                 code if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS => {
-                    loaded = if k == ARCH_AT { arch } else { number };
+                    loaded = match k {
+                        NUMBER_AT => number,
+                        ARCH_AT => arch,
+                        8 => address as u32,
+                        place => {
+                            assert_eq!(place, 12);
+                            (address >> 32) as u32
+                        }
+                    };
                 }
                 code if code == libc::BPF_RET | libc::BPF_K => return k,
                 code if code == libc::BPF_JMP | libc::BPF_JA => place += k as usize,
@@ -169,7 +212,10 @@ mod tests {
                 0..syscalls::OF_32_BIT => (ARCH_64_BIT, number),
                 _ => (ARCH_32_BIT, number - syscalls::OF_32_BIT),
             };
-            assert_eq!(action(&filter, arch, own), libc::SECCOMP_RET_TRACE, "{number}");
+            assert_eq!(action(&filter, arch, own, 2), libc::SECCOMP_RET_TRACE, "{number}");
+            let through_gate = arch == ARCH_64_BIT && THROUGH_GATE.contains(&own);
+            let expected = if through_gate { libc::SECCOMP_RET_ALLOW } else { libc::SECCOMP_RET_TRACE };
+            assert_eq!(action(&filter, arch, own, BEHIND_GATE), expected, "{number}");
         }
         for (arch, number, expected) in [
             // gettimeofday, getpid; 32-bit: time.
@@ -177,10 +223,12 @@ mod tests {
             (ARCH_64_BIT, 39, libc::SECCOMP_RET_ALLOW),
             (ARCH_32_BIT, 13, libc::SECCOMP_RET_ALLOW),
             (ARCH_64_BIT, 425, libc::SECCOMP_RET_TRACE),
+            (ARCH_64_BIT, 59, libc::SECCOMP_RET_TRACE),
+            (ARCH_64_BIT, HAND_OVER, libc::SECCOMP_RET_TRACE),
             (ARCH_64_BIT, X32_CALL | 39, libc::SECCOMP_RET_TRACE),
             (0xc000_00b7, 0, libc::SECCOMP_RET_ALLOW),
         ] {
-            assert_eq!(action(&filter, arch, number), expected, "{arch:x} {number}");
+            assert_eq!(action(&filter, arch, number, BEHIND_GATE), expected, "{arch:x} {number}");
         }
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! One thread traces: the kernel takes the requests of that thread alone. Times are read when a thread stops at the
 //! entry of a call and when it goes on after its exit, so that they are close to those that the tool sees. Our own work
-//! is in them, 25 us a call on the reference machine.
+//! is in them, 25 us a call on the reference machine. Most calls of the C library on files need no stop: a library that
+//! is loaded into the tool notes them ([`interposed`]).
 //!
 //! The bytes that a read takes from storage are the growth of `read_bytes` in `/proc/PID/task/TID/io` over the call. The
 //! bytes that a process moves in all are compared with its `/proc/PID/io`: a call that did not stop shows there. The
@@ -13,6 +14,7 @@
 mod calls;
 mod descriptors;
 mod devices;
+mod interposed;
 mod memory;
 mod processes;
 mod ptrace;
@@ -47,6 +49,7 @@ use crate::store::RecordStore;
 use calls::Entered;
 use descriptors::{BLOCK_DEVICE, Descriptors, OTHER, TableId};
 use devices::Devices;
+use interposed::Interposed;
 use processes::{Elsewhere, Io, Processes};
 use ptrace::{Resume, Stop, Tid};
 use requests::InFlight;
@@ -243,6 +246,8 @@ struct Thread {
     time: threads::Thread,
     /// Time of the last reading of its account, and the bytes from storage then; `None` if it could not be read.
     read: (u64, Option<u64>),
+    /// Bytes that noted calls read from storage since then.
+    noted_storage_bytes: u64,
     has_ended: bool,
 }
 
@@ -261,6 +266,9 @@ struct Tracing {
     own: Own,
     waited_ns: Option<u64>,
     in_flight: InFlight,
+    interposed: Interposed,
+    /// Device of the file of the last noted call.
+    last_noted: Option<u32>,
     store: RecordStore,
     payload: PayloadStore,
     live: Arc<LiveCounters>,
@@ -299,6 +307,8 @@ impl Tracing {
             own: Own::default(),
             waited_ns: None,
             in_flight: InFlight::default(),
+            interposed: Interposed::default(),
+            last_noted: None,
             store,
             payload,
             live: Arc::clone(live),
@@ -331,9 +341,8 @@ impl Tracing {
         let read = (monotonic_ns(), Some(0));
         let time = threads::Thread::new(tgid, tid);
         self.accounts.joined(tgid, read.0);
-        if let Some(old) =
-            self.threads.insert(tid, Thread { tgid, table, entered: None, io, time, read, has_ended: false })
-        {
+        let thread = Thread { tgid, table, entered: None, io, time, read, noted_storage_bytes: 0, has_ended: false };
+        if let Some(old) = self.threads.insert(tid, thread) {
             self.accounts.left(old.tgid, old.time, read.0);
         }
     }
@@ -341,14 +350,17 @@ impl Tracing {
     /// Handles a stop, and lets the thread go on.
     fn take(&mut self, tid: Tid, stop: Stop) {
         let now_ns = monotonic_ns();
+        if !matches!(stop, Stop::Gone(_) | Stop::Executed(_)) {
+            self.take_notes(tid, now_ns);
+        }
         if !matches!(stop, Stop::Gone(_)) {
-            self.read_time(tid, now_ns);
+            self.read_time(tid, &stop, now_ns);
         }
         match stop {
             Stop::Entry => self.at_entry(tid, now_ns),
             Stop::Exit => self.at_exit(tid, now_ns),
-            Stop::Birth(child) => {
-                self.birth(tid, child, now_ns);
+            Stop::Birth(child, waits) => {
+                self.birth(tid, child, waits, now_ns);
                 self.go_on(tid, 0);
                 if self.early.remove(&child) {
                     self.go_on(child, 0);
@@ -373,10 +385,12 @@ impl Tracing {
     }
 
     /// Reads the account of the time of a thread that has just stopped.
-    fn read_time(&mut self, tid: Tid, now_ns: u64) {
+    fn read_time(&mut self, tid: Tid, stop: &Stop, now_ns: u64) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let (tgid, accounts, in_flight) = (thread.tgid, &self.accounts, &self.in_flight);
-        let is_alone = |since_ns| accounts.has_one(tgid, since_ns) && !in_flight.has_any_of(tgid);
+        // A signal stops it before a call that is over is noted.
+        let is_noted = !matches!(stop, Stop::Signal(_) | Stop::Group) || !self.interposed.is_in(tgid);
+        let is_alone = |since_ns| is_noted && accounts.has_one(tgid, since_ns) && !in_flight.has_any_of(tgid);
         thread.time.stopped(now_ns, &mut self.own, is_alone);
     }
 
@@ -404,7 +418,8 @@ impl Tracing {
 
     fn at_entry(&mut self, tid: Tid, now_ns: u64) {
         self.stops += 1;
-        let entered = ptrace::entry_of(tid).and_then(|info| self.entered(tid, &info, now_ns));
+        let info = ptrace::entry_of(tid).filter(|info| !self.hands_over(tid, info));
+        let entered = info.and_then(|info| self.entered(tid, &info, now_ns));
         self.keep_time(tid, entered.as_ref().and_then(|entered| entered.op()));
         let how = if entered.is_some() { Resume::ToExit } else { Resume::Freely };
         if let Some(thread) = self.threads.get_mut(&tid) {
@@ -432,7 +447,7 @@ impl Tracing {
         }
     }
 
-    fn birth(&mut self, parent: Tid, child: Tid, now_ns: u64) {
+    fn birth(&mut self, parent: Tid, child: Tid, waits: bool, now_ns: u64) {
         let Some((parent_tgid, parent_table)) = self.threads.get(&parent).map(|thread| (thread.tgid, thread.table))
         else {
             return;
@@ -445,6 +460,18 @@ impl Tracing {
         self.add_thread(child, tgid, table);
         if !is_thread {
             self.processes.begin(tgid, parent_tgid, false);
+            match ptrace::share_memory(parent, child) {
+                Some(false) => self.interposed.copied(parent_tgid, tgid, table),
+                // Until the child executes, its parent waits.
+                Some(true) if waits => {}
+                // Two processes would note in one memory, or a copy of it.
+                _ => {
+                    self.interposed.disable(parent_tgid);
+                    self.interposed.disable_memory(child);
+                }
+            }
+        } else if !shares {
+            self.interposed.disable(tgid);
         }
         let record = TaskRecord { parent_tgid, ..task_record(1, child, tgid, now_ns) };
         self.push_task(&record);
@@ -456,6 +483,7 @@ impl Tracing {
         if before != tid && before > 0 {
             self.remove_thread(before);
         }
+        self.interposed.forget(tgid);
         self.leave_table(tid);
         if !self.threads.contains_key(&tid) {
             let table = self.files.new_table();
@@ -494,6 +522,7 @@ impl Tracing {
         }
         thread.entered = None;
         let tgid = thread.tgid;
+        self.interposed.left(tgid, tid);
         self.processes.read(tgid);
         if self.storage_read(tid).is_none() {
             self.elsewhere.lose();
@@ -516,6 +545,7 @@ impl Tracing {
         }
         if !self.threads.values().any(|other| other.tgid == thread.tgid) {
             self.lose_requests(thread.tgid);
+            self.interposed.forget(thread.tgid);
             self.processes.ended(thread.tgid);
             self.devices.read_all();
         }
@@ -525,7 +555,9 @@ impl Tracing {
     fn leave_table(&mut self, tid: Tid) {
         let own = self.files.new_table();
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let left = std::mem::replace(&mut thread.table, own);
+        let (tgid, left) = (thread.tgid, std::mem::replace(&mut thread.table, own));
+        // The other threads have other files under the same numbers.
+        self.interposed.disable(tgid);
         if !self.threads.values().any(|other| other.table == left) {
             self.files.forget_table(left);
         }
@@ -536,8 +568,11 @@ impl Tracing {
         let thread = self.threads.get_mut(&tid)?;
         let bytes = thread.io.read_bytes()?;
         let (from_ns, before) = std::mem::replace(&mut thread.read, (monotonic_ns(), Some(bytes)));
+        let noted = std::mem::take(&mut thread.noted_storage_bytes);
         match before {
-            Some(before) => self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before)),
+            Some(before) => {
+                self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before).saturating_sub(noted));
+            }
             None => self.elsewhere.lose(),
         }
         Some(bytes)
@@ -691,6 +726,7 @@ impl Tracing {
 
     /// Ends the records when the tree has ended, or is not followed any more.
     fn close(&mut self) {
+        self.take_all_notes();
         let mut left: Vec<u32> = self.threads.values().map(|thread| thread.tgid).collect();
         left.sort_unstable();
         left.dedup();
@@ -747,6 +783,7 @@ impl Tracing {
             traced: Some(Traced {
                 stops: self.stops,
                 stopped_ns: Some(self.stopped_ns),
+                noted_calls: self.interposed.calls,
                 storage_unread_calls: self.storage_unread_calls,
                 storage_reads_elsewhere: self.elsewhere.all(),
                 processes: self.processes.accounts(),

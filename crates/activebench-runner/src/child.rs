@@ -1,15 +1,16 @@
 //! The child from its suspended start to the end of its tree.
 
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
+use std::{env, io};
 
+use activebench_probe::{Interposer, PRELOAD_VARIABLE};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getuid, kill_process, kill_process_group,
-    pidfd_open, set_child_subreaper, wait, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, geteuid, getpid, getuid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, wait, waitid,
 };
 use tokio::process::{Child, Command};
 
@@ -23,6 +24,8 @@ pub(crate) struct Suspended {
     pub(crate) process: Child,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
+    /// What the tool loads, in each process that it starts.
+    _interposer: Option<Interposer>,
     pid: Pid,
     pidfd: OwnedFd,
     control: tokio::net::UnixStream,
@@ -35,6 +38,9 @@ pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::
     set_inherited(theirs.as_fd())?;
     let mut command = Command::new(&options.own_executable);
     let user = options.identity.as_ref();
+    // Another user could not open it, and its programs would say so.
+    let is_own_user = user.is_none_or(|user| user.uid == geteuid().as_raw());
+    let interposer = tracer.filter(|_| is_own_user).and_then(|_| Interposer::new().ok());
     let orders = stub::Orders {
         user: user.map(|identity| identity.name.clone()),
         // Root can do everything already, and wrappers such as `sudo -u` refuse to work without.
@@ -43,6 +49,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::
         program: options.program.clone(),
         parent: std::process::id(),
         tracer,
+        preload: interposer.as_ref().map(|interposer| interposer.behind(env::var_os(PRELOAD_VARIABLE).as_deref())),
     };
     command.args(stub::arguments(theirs.as_raw_fd(), &orders, &options.argv)?);
     let (own_stdout, own_stderr) = (io::stdout(), io::stderr());
@@ -61,6 +68,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::
         process,
         stdout,
         stderr,
+        _interposer: interposer,
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty())?,
         control: tokio::net::UnixStream::from_std(ours)?,

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use activebench_probe::{CallFilter, permit_tracer};
+use activebench_probe::{CallFilter, PRELOAD_VARIABLE, permit_tracer};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::set_no_new_privs;
@@ -39,6 +39,8 @@ pub(crate) struct Orders {
     pub(crate) parent: u32,
     /// The process that traces it: the calls that this one decodes stop from the tool's execution on.
     pub(crate) tracer: Option<u32>,
+    /// What the dynamic linker loads into the tool, for the tracer.
+    pub(crate) preload: Option<OsString>,
 }
 
 /// Returns the arguments with which the stub is started.
@@ -116,6 +118,9 @@ fn become_tool(control: &UnixStream, orders: &Orders, argv: &[OsString]) -> io::
         command.env("HOME", home).env("USER", name).env("LOGNAME", name);
     }
     command.args(rest);
+    if let Some(preload) = &orders.preload {
+        command.env(PRELOAD_VARIABLE, preload);
+    }
     if orders.tracer.is_some() {
         // Last: from here on the calls that are decoded stop.
         let filter = CallFilter::of_decoded_calls().ok_or_else(|| io::Error::from(Errno::NOSYS));

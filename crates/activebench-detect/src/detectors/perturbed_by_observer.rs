@@ -19,9 +19,9 @@
 //! By itself this changes no claim: the observation makes a figure worse, never better, so a confirmed figure is also
 //! true without it. For the same reason no verdict changes when the cost was not measured; it is then undecided.
 //!
-//! A tracer stops the tool at each call. What that takes in all is not known; the time until the tool was let go on is the
-//! least. From 5 % of the run on it is a warning, and rates and latencies are then not verifiable. Below that it is
-//! undecided.
+//! A tracer stops the tool at calls; a library in the tool notes others without a stop. What that takes in all is not
+//! known; the time until the tool was let go on, and what noting took, is the least. From 5 % of the run on it is a
+//! warning, and rates and latencies are then not verifiable. Below that it is undecided.
 //!
 //! Two more things are notes:
 //!
@@ -46,7 +46,7 @@
 //! reads from 475 to 711 ns per call, measured on 6.18.
 
 use activebench_model::claim::{Claim, Metric};
-use activebench_model::coverage::Backend;
+use activebench_model::coverage::{Backend, Traced};
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding, Threshold};
 use activebench_model::phase::Phase;
@@ -92,6 +92,17 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 }
 
 /// Judges the run time of the kernel programs.
+/// Returns what a tracer did to the tool.
+fn interrupted(traced: &Traced) -> String {
+    match traced.noted_calls {
+        0 => format!("A tracer stopped the tool {} times at calls.", traced.stops),
+        noted => format!(
+            "A tracer stopped the tool {} times at calls, and a library in it noted {noted} more.",
+            traced.stops
+        ),
+    }
+}
+
 fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
     let intervals = intervals(&case.run)?;
     if let Some(finding) = intervals.as_ref().and_then(|intervals| wide(case, intervals)) {
@@ -110,8 +121,8 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
                 observed: Some(Quantity::ratio(share)),
                 threshold: limits.ab903_programs_warn_ratio.clone(),
                 message: format!(
-                    "A tracer stopped the tool {} times at calls. That took at least {} of {} ({}).",
-                    traced.stops,
+                    "{} That took at least {} of {} ({}).",
+                    interrupted(traced),
                     Quantity::ns(stopped_ns),
                     Quantity { value: run_ns, ..Quantity::ns(0) },
                     Quantity::ratio(share)
@@ -124,8 +135,8 @@ fn programs(case: &Case<'_>) -> Result<Finding, Halt> {
             }));
         }
         return Err(Halt::undecided(format!(
-            "A tracer stopped the tool {} times at calls. What that took of the measured time is not known.",
-            traced.stops
+            "{} What that took of the measured time is not known.",
+            interrupted(traced)
         )));
     }
     let programs_ns = run.manifest.coverage.overhead.bpf_run_ns.ok_or_else(|| {

@@ -95,7 +95,7 @@ impl Entered {
 }
 
 /// Returns an argument; 0 for no argument.
-fn argument(arguments: &[u64; 6], number: u8, narrow: bool) -> u64 {
+pub(super) fn argument(arguments: &[u64; 6], number: u8, narrow: bool) -> u64 {
     let argument = usize::from(number).checked_sub(1).and_then(|place| arguments.get(place)).copied().unwrap_or(0);
     if narrow { argument & u64::from(u32::MAX) } else { argument }
 }
@@ -333,10 +333,13 @@ impl Tracing {
     /// look in between.
     fn descriptors_change(&mut self, entered: &Entered, table: TableId) {
         match entered.op() {
-            Some(Op::Close) if entered.number == CLOSE_RANGE => self.files.forget_table(table),
-            Some(Op::Close) => self.files.forget(table, entered.record.fd),
+            Some(Op::Close) if entered.number == CLOSE_RANGE => {
+                self.interposed.withdraw_all(Some(table));
+                self.files.forget_table(table);
+            }
+            Some(Op::Close) => self.forget(table, entered.record.fd),
             // Of `dup2` and `dup3` it is the second argument; of others it is no descriptor that is open.
-            Some(Op::Dup) => self.files.forget(table, entered.argument(2) as i32),
+            Some(Op::Dup) => self.forget(table, entered.argument(2) as i32),
             _ => {}
         }
     }
@@ -351,9 +354,13 @@ impl Tracing {
         match entered.beside {
             Beside::UringSetup if returned >= 0 => {
                 self.count_undecoded(URING, 1);
-                self.files.forget(table, returned as i32);
+                self.forget(table, returned as i32);
             }
-            Beside::Flags if returned >= 0 => self.files.forget_all(),
+            Beside::Flags if returned >= 0 => {
+                // Other processes may have the file, too.
+                self.take_all_notes();
+                self.files.forget_all();
+            }
             Beside::Unshare if returned >= 0 && entered.argument(1) & CLONE_FILES != 0 => self.leave_table(tid),
             _ => {}
         }
@@ -380,9 +387,10 @@ impl Tracing {
                 _ => entered.record.storage_read_bytes = u32::try_from(from_storage).unwrap_or(u32::MAX),
             }
             if !entered.positioned && entered.record.file_kind != OTHER {
-                self.place(&mut entered.record, op, moved, table, tid);
-            } else if op.is_write() && entered.record.open_flags & OPENED_APPEND != 0 && moved > 0 {
-                entered.record.offset = -1;
+                let after = self.position(&entered.record, table, tid);
+                entered.record.offset = place_of(&entered.record, op, moved, (entered.record.offset, after));
+            } else {
+                entered.record.offset = place_given(&entered.record, op, moved);
             }
         }
         if entered.has(syscalls::CHANGES_FDS) {
@@ -393,7 +401,7 @@ impl Tracing {
             if op != Op::Close
                 && let Ok(fd) = i32::try_from(returned)
             {
-                self.files.forget(table, fd);
+                self.forget(table, fd);
             }
         }
         if entered.has(syscalls::RETURNS_FD)
@@ -405,6 +413,9 @@ impl Tracing {
             let mut opened = CallRecord { fd, ..entered.record };
             self.resolve(&mut opened, table, tid);
             entered.record = CallRecord { fd: entered.record.fd, requested: asked, ..opened };
+            self.release(&opened, table);
+        } else if returned >= 0 && matches!(op, Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Lseek) {
+            self.release(&entered.record, table);
         }
         self.take_output(&entered, returned, tid);
         if entered.description.name_argument > 0 {
@@ -414,21 +425,10 @@ impl Tracing {
         Some(Finished { entered, returned })
     }
 
-    /// Sets where a call moved data at the file's position. The position is read before and after it: a thread that
-    /// shares it can have moved it meanwhile, and then the place is not known.
-    fn place(&mut self, record: &mut CallRecord, op: Op, moved: u64, table: TableId, tid: Tid) {
-        let Some(after) = self.position(record, table, tid) else {
-            record.offset = -1;
-            return;
-        };
-        let before = after.saturating_sub_unsigned(moved);
-        // Appending moves the position first: where it ended tells where it began.
-        let appends = op.is_write() && record.open_flags & OPENED_APPEND != 0;
-        if appends && moved > 0 {
-            record.offset = before;
-        } else if record.offset != before {
-            record.offset = -1;
-        }
+    /// Forgets the file of a descriptor, which is closed or replaced.
+    fn forget(&mut self, table: TableId, fd: i32) {
+        self.interposed.withdraw(table, fd);
+        self.files.forget(table, fd);
     }
 
     /// Returns the bytes that a call read from storage.
@@ -475,6 +475,21 @@ impl Tracing {
             _ => {}
         }
     }
+}
+
+/// Returns where a call moved data at the file's position, which was read before and after it; -1 if it is not known: a
+/// thread that shares the position can have moved it meanwhile.
+pub(super) fn place_of(record: &CallRecord, op: Op, moved: u64, (before, after): (i64, Option<i64>)) -> i64 {
+    let Some(begun) = after.map(|after| after.saturating_sub_unsigned(moved)) else { return -1 };
+    // Appending moves the position first: where it ended tells where it began.
+    let appends = op.is_write() && record.open_flags & OPENED_APPEND != 0 && moved > 0;
+    if appends || before == begun { begun } else { -1 }
+}
+
+/// Returns where a call moved data that was given an offset; -1 if it was appended.
+pub(super) fn place_given(record: &CallRecord, op: Op, moved: u64) -> i64 {
+    let appends = op.is_write() && record.open_flags & OPENED_APPEND != 0 && moved > 0;
+    if appends { -1 } else { record.offset }
 }
 
 fn empty_description() -> CallDescription {

@@ -25,6 +25,9 @@ const MOST_COMMAND_BYTES: u64 = 64 << 10;
 /// Data that no stop showed.
 const UNSEEN_READS: &str = "reads that no stop showed (rchar of /proc/PID/io)";
 const UNSEEN_WRITES: &str = "writes that no stop showed (wchar of /proc/PID/io)";
+/// Data that notes in the tool's memory show, and the kernel did not move.
+const UNMADE_READS: &str = "reads noted in the tool's memory that the kernel does not know (rchar of /proc/PID/io)";
+const UNMADE_WRITES: &str = "writes noted in the tool's memory that the kernel does not know (wchar of /proc/PID/io)";
 
 /// An open account of I/O of a thread or process.
 #[derive(Debug)]
@@ -152,6 +155,8 @@ pub(super) struct Processes {
     accounts: Vec<ProcessAccount>,
     unseen_reads: u64,
     unseen_writes: u64,
+    unmade_reads: u64,
+    unmade_writes: u64,
 }
 
 fn figures_of(tgid: u32) -> Option<Figures> {
@@ -214,13 +219,17 @@ impl Processes {
         if let Some(parent) = self.alive.get_mut(&process.parent) {
             parent.of_children = parent.of_children.plus(last);
         }
-        let grown = last.since(at_start).since(process.of_children);
+        // Not every parent waits for its children: what they moved may be in its account, or not.
+        let with_children = last.since(at_start);
+        let grown = with_children.since(process.of_children);
         let exceeds = |own: u64, seen: u64| {
             let excess = own.saturating_sub(seen);
             u64::from(excess > TOLERANCE_BYTES && excess as f64 > TOLERANCE * seen as f64)
         };
         self.unseen_reads += exceeds(grown.rchar, process.read);
         self.unseen_writes += exceeds(grown.wchar, process.written);
+        self.unmade_reads += exceeds(process.read, with_children.rchar);
+        self.unmade_writes += exceeds(process.written, with_children.wchar);
         self.accounts.push(ProcessAccount {
             pid: tgid,
             called_read_bytes: process.read,
@@ -250,7 +259,12 @@ impl Processes {
 
     /// Returns the processes that moved more than their calls showed, by direction.
     pub(super) fn unseen(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let counted = BTreeMap::from([(UNSEEN_READS, self.unseen_reads), (UNSEEN_WRITES, self.unseen_writes)]);
+        let counted = BTreeMap::from([
+            (UNSEEN_READS, self.unseen_reads),
+            (UNSEEN_WRITES, self.unseen_writes),
+            (UNMADE_READS, self.unmade_reads),
+            (UNMADE_WRITES, self.unmade_writes),
+        ]);
         counted.into_iter().filter(|(_, processes)| *processes > 0)
     }
 }
@@ -334,16 +348,17 @@ mod tests {
     #[test]
     fn a_process_that_moves_more_than_its_calls_show_is_found() {
         let mut processes = Processes::default();
-        for (tgid, called, own) in [(1, 100, 400), (2, 5_000_000, 5_100_000), (3, 100, 3 << 20)] {
+        for (tgid, called, own) in [(1, 100, 400), (2, 5_000_000, 5_100_000), (3, 100, 3 << 20), (4, 9 << 20, 5 << 20)]
+        {
             processes.begin(tgid, 0, false);
             processes.moved(tgid, called, 0);
             let last = Figures { rchar: own, ..Figures::default() };
             processes.alive.get_mut(&tgid).expect("it lives").last = Some(last);
             processes.ended(tgid);
         }
-        assert_eq!(processes.unseen().collect::<Vec<_>>(), [(UNSEEN_READS, 1)]);
-        assert_eq!(processes.accounts().len(), 3);
-        assert_eq!(processes.accounts()[0].pid, 2);
+        assert_eq!(processes.unseen().collect::<Vec<_>>(), [(UNMADE_READS, 1), (UNSEEN_READS, 1)]);
+        assert_eq!(processes.accounts().len(), 4);
+        assert_eq!(processes.accounts()[0].pid, 4);
     }
 
     #[test]

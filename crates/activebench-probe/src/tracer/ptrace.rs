@@ -41,8 +41,8 @@ pub(super) enum Stop {
     Entry,
     /// At the exit of such a call.
     Exit,
-    /// It made this task.
-    Birth(Tid),
+    /// It made this task. `true` if it waits until the task executes a file or ends (`vfork`).
+    Birth(Tid, bool),
     /// It executed a file; the number that it had before.
     Executed(Tid),
     /// It ends, with this wait status.
@@ -157,7 +157,7 @@ fn stop_of(tid: Tid, status: i32) -> Stop {
     let message = || event_message(tid).unwrap_or(0) as i32;
     match status >> 16 {
         EVENT_SECCOMP => Stop::Entry,
-        EVENT_FORK | EVENT_VFORK | EVENT_CLONE => Stop::Birth(message()),
+        event @ (EVENT_FORK | EVENT_VFORK | EVENT_CLONE) => Stop::Birth(message(), event == EVENT_VFORK),
         EVENT_EXEC => Stop::Executed(message()),
         EVENT_EXIT => Stop::Ending(message()),
         EVENT_STOP => match signal {
@@ -172,8 +172,18 @@ fn stop_of(tid: Tid, status: i32) -> Stop {
 /// Returns `true` if two tasks share their descriptors; `None` where the kernel does not compare them.
 pub(super) fn share_descriptors(one: Tid, other: Tid) -> Option<bool> {
     const KCMP_FILES: i32 = 2;
+    share(one, other, KCMP_FILES)
+}
+
+/// The same of their memory.
+pub(super) fn share_memory(one: Tid, other: Tid) -> Option<bool> {
+    const KCMP_VM: i32 = 1;
+    share(one, other, KCMP_VM)
+}
+
+fn share(one: Tid, other: Tid, what: i32) -> Option<bool> {
     // SAFETY: it takes numbers only.
-    match unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) } {
+    match unsafe { libc::syscall(libc::SYS_kcmp, one, other, what, 0, 0) } {
         -1 => None,
         order => Some(order == 0),
     }
@@ -190,4 +200,13 @@ pub(super) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> usize {
     // SAFETY: `ours` is memory of ours that outlives the call; the kernel checks `theirs`.
     let read = unsafe { libc::process_vm_readv(tid, &raw const ours, 1, &raw const theirs, 1, 0) };
     usize::try_from(read).unwrap_or(0)
+}
+
+/// Writes into the memory of a traced process. One that has ended has none, which is no error.
+pub(super) fn write_memory(tid: Tid, address: u64, bytes: &[u8]) {
+    let Ok(address) = usize::try_from(address) else { return };
+    let ours = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let theirs = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: bytes.len() };
+    // SAFETY: the kernel only reads `ours`, which outlives the call, and checks `theirs`.
+    unsafe { libc::process_vm_writev(tid, &raw const ours, 1, &raw const theirs, 1, 0) };
 }

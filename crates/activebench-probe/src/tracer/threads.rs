@@ -103,6 +103,8 @@ pub(super) enum Goes {
 pub(super) struct Thread {
     file: Option<File>,
     since: Option<Since>,
+    /// Time in calls that were noted since then, and are over.
+    noted_ns: u64,
     now: ThreadReading,
     kept: ThreadAccount,
 }
@@ -122,9 +124,15 @@ impl Thread {
         Self {
             file: File::open(format!("/proc/{tgid}/task/{tid}/schedstat")).ok(),
             since: None,
+            noted_ns: 0,
             now: ThreadReading::default(),
             kept: ThreadAccount { tid: tid.cast_unsigned(), readings: Vec::new(), stops: Some(Vec::new()) },
         }
+    }
+
+    /// The thread was in calls for so long since it was let go on, without a stop.
+    pub(super) fn noted(&mut self, took_ns: u64) {
+        self.noted_ns = self.noted_ns.saturating_add(took_ns);
     }
 
     /// The thread has stopped. `is_alone` says if its process had no other thread since a time, and has no request in
@@ -153,7 +161,9 @@ impl Thread {
         let cpu_ns = totals.cpu_ns.saturating_sub(since.totals.cpu_ns);
         let ours_ns = own.taken.cpu_ns.saturating_sub(since.taken.cpu_ns).saturating_add(WAKING_NS);
         self.now.waited_for_tracer_ns += waited_ns.min(ours_ns);
-        let idle_ns = passed_ns.saturating_sub(waited_ns).saturating_sub(cpu_ns).saturating_sub(ours_ns);
+        // In a call it is not idle. What it was on a CPU and waited there is taken off twice: this is the least.
+        let busy_ns = ours_ns.saturating_add(std::mem::take(&mut self.noted_ns));
+        let idle_ns = passed_ns.saturating_sub(waited_ns).saturating_sub(cpu_ns).saturating_sub(busy_ns);
         match since.goes {
             Goes::Stopped if passed_ns >= LEAST_STOP_NS => {
                 let stop = StoppedTime { from_ns: since.at_ns, to_ns: at_ns };
@@ -173,6 +183,7 @@ impl Thread {
     /// It is about to be let go on.
     pub(super) fn goes_on(&mut self, at_ns: u64, own: &Own, goes: Goes) {
         let totals = Totals { cpu_ns: self.now.cpu_ns, waited_ns: self.now.waited_ns };
+        self.noted_ns = 0;
         self.since = (self.now.at_ns > 0).then_some(Since { at_ns, totals, taken: own.taken, goes });
     }
 
@@ -285,6 +296,7 @@ mod tests {
         Thread {
             file: None,
             since: None,
+            noted_ns: 0,
             now: ThreadReading { at_ns: 1, ..ThreadReading::default() },
             kept: ThreadAccount { tid: 7, readings: Vec::new(), stops: Some(Vec::new()) },
         }
