@@ -1,0 +1,386 @@
+//! The tracer's side of the interposer ([`interposer/interposer.c`](../../interposer/interposer.c)): it releases the
+//! descriptors whose files it knows, and reads the notes of the calls on them at each stop of the process.
+//!
+//! What is read lies in the tool's own memory, so it is the tool's word: the bytes of each process are compared with the
+//! kernel's account of it, in both directions.
+
+use std::collections::{HashMap, HashSet};
+
+use activebench_probe_abi::CallRecord;
+
+use super::Tracing;
+use super::calls::{argument, empty_record};
+use super::descriptors::{OTHER, TableId};
+use super::memory;
+use super::ptrace::{EntryInfo, Tid, read_memory, write_memory};
+use crate::call_filter::{ARCH_64_BIT, GATE, HAND_OVER};
+use crate::kernel::monotonic_ns;
+
+const PAGE: u64 = 4096;
+const TABLE: u64 = GATE + PAGE;
+const RINGS: u64 = GATE + 16 * PAGE;
+const MAGIC: u64 = 0x656e_6368_6162;
+const THREADS: usize = 64;
+const NOTES: u64 = 1024;
+const DESCRIPTORS: i32 = 4096;
+const NOTE_BYTES: usize = 64;
+const THREAD_BYTES: usize = 64;
+/// Places in the table.
+const ENABLED: u64 = TABLE + 8;
+const SAMPLE_DUE: u64 = TABLE + 16;
+const RELEASED: u64 = TABLE + 64;
+const OF_THREADS: u64 = RELEASED + DESCRIPTORS as u64;
+/// Places in a thread's part of it.
+const TID: usize = 0;
+const HEAD: usize = 8;
+const TAIL: usize = 16;
+/// The library measures what noting takes once in so many calls, and of it the part before the call.
+const SAMPLED: u64 = 64;
+const PARTS: u64 = 2;
+const BLOCK_BYTES: u64 = 512;
+const LSEEK: u16 = 8;
+
+/// The memory of a process that has the library.
+#[derive(Debug)]
+pub(super) struct Region {
+    table: TableId,
+    /// Notes that were taken, by the thread's part of the table.
+    taken: [u64; THREADS],
+    released: HashSet<i32>,
+    sample_due_ns: u64,
+}
+
+/// A call that the library noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Note {
+    start_ns: u64,
+    end_ns: u64,
+    before: i64,
+    after: i64,
+    requested: u32,
+    returned: i64,
+    storage_blocks: u32,
+    noting_ns: u32,
+    fd: i32,
+    call: u16,
+}
+
+fn number<const N: usize>(bytes: &[u8], place: usize) -> [u8; N] {
+    bytes[place..place + N].try_into().unwrap_or([0; N])
+}
+
+impl Note {
+    /// Returns the note at this place since the thread began; `None` if it is not whole (yet).
+    fn parse(bytes: &[u8], place: u64) -> Option<Self> {
+        let wide = |at| u64::from_le_bytes(number(bytes, at));
+        let half = |at| u32::from_le_bytes(number(bytes, at));
+        if wide(0) != place + 1 {
+            return None;
+        }
+        let returned = u64::from(half(60)) << 32 | u64::from(half(44));
+        Some(Self {
+            start_ns: wide(8),
+            end_ns: wide(16),
+            before: wide(24).cast_signed(),
+            after: wide(32).cast_signed(),
+            requested: half(40),
+            returned: returned.cast_signed(),
+            storage_blocks: half(48),
+            noting_ns: half(52),
+            fd: u16::from_le_bytes(number(bytes, 56)).into(),
+            call: u16::from_le_bytes(number(bytes, 58)),
+        })
+    }
+}
+
+/// The processes that have the library, and what it noted in all.
+#[derive(Debug, Default)]
+pub(super) struct Interposed {
+    regions: HashMap<u32, Region>,
+    pub(super) calls: u64,
+}
+
+impl Interposed {
+    /// A call of these descriptors stops again.
+    pub(super) fn withdraw(&mut self, table: TableId, fd: i32) {
+        for (tgid, region) in self.regions.iter_mut().filter(|(_, region)| region.table == table) {
+            if region.released.remove(&fd) {
+                write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
+            }
+        }
+    }
+
+    /// The calls of all descriptors of a table stop again; of `None` those of all tables.
+    pub(super) fn withdraw_all(&mut self, table: Option<TableId>) {
+        for (tgid, region) in self.regions.iter_mut().filter(|(_, of)| table.is_none_or(|table| of.table == table)) {
+            for fd in region.released.drain() {
+                write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
+            }
+        }
+    }
+
+    /// A process notes no more: its threads have different descriptors under the same numbers, or others write its memory.
+    pub(super) fn disable(&mut self, tgid: u32) {
+        if self.regions.contains_key(&tgid) {
+            self.withdraw_of(tgid);
+            write_memory(tgid.cast_signed(), ENABLED, &0_u32.to_le_bytes());
+        }
+    }
+
+    /// The memory of a task notes no more, whether it is its own or not.
+    pub(super) fn disable_memory(&self, tid: Tid) {
+        if !self.regions.is_empty() && memory::bytes(tid, TABLE) == Some(MAGIC.to_le_bytes()) {
+            write_memory(tid, ENABLED, &0_u32.to_le_bytes());
+        }
+    }
+
+    fn withdraw_of(&mut self, tgid: u32) {
+        let Some(region) = self.regions.get_mut(&tgid) else { return };
+        for fd in region.released.drain() {
+            write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
+        }
+    }
+
+    /// The memory of a process is another one.
+    pub(super) fn forget(&mut self, tgid: u32) {
+        self.regions.remove(&tgid);
+    }
+
+    /// Returns `true` if a process has the library.
+    pub(super) fn is_in(&self, tgid: u32) -> bool {
+        self.regions.contains_key(&tgid)
+    }
+
+    /// A process was made with a copy of the memory of another one, and its notes: they are those of the other.
+    pub(super) fn copied(&mut self, from: u32, to: u32, table: TableId) {
+        let Some(region) = self.regions.get(&from) else { return };
+        let (to_tid, mut taken) = (to.cast_signed(), [0; THREADS]);
+        let Some(threads) = read_threads(to_tid) else { return };
+        for (place, thread) in threads.iter().enumerate() {
+            taken[place] = thread.head;
+            // Only the thread that made it is there.
+            write_thread(to_tid, place, TAIL, &thread.head.to_le_bytes());
+            write_thread(to_tid, place, TID, &(if thread.tid == 0 { 0 } else { to_tid }).to_le_bytes());
+        }
+        let released = region.released.clone();
+        let sample_due_ns = region.sample_due_ns;
+        self.regions.insert(to, Region { table, taken, released, sample_due_ns });
+    }
+
+    /// A thread has ended, and its part of the table is free.
+    pub(super) fn left(&self, tgid: u32, tid: Tid) {
+        if !self.regions.contains_key(&tgid) {
+            return;
+        }
+        for (place, _) in read_threads(tid).iter().flatten().enumerate().filter(|(_, thread)| thread.tid == tid) {
+            write_thread(tid, place, TID, &[0; 4]);
+        }
+    }
+}
+
+/// A thread's part of the table.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    tid: Tid,
+    head: u64,
+}
+
+fn read_threads(tid: Tid) -> Option<Vec<Part>> {
+    let bytes: [u8; THREADS * THREAD_BYTES] = memory::bytes(tid, OF_THREADS)?;
+    let part = |bytes: &[u8]| Part {
+        tid: i32::from_le_bytes(number(bytes, TID)),
+        head: u64::from_le_bytes(number(bytes, HEAD)),
+    };
+    Some(bytes.chunks_exact(THREAD_BYTES).map(part).collect())
+}
+
+fn write_thread(tid: Tid, place: usize, at: usize, bytes: &[u8]) {
+    write_memory(tid, OF_THREADS + (place * THREAD_BYTES + at) as u64, bytes);
+}
+
+/// Returns the notes of a thread from one place on to the end, as far as they are whole.
+fn read_notes(tid: Tid, place: usize, from: u64, to: u64) -> Vec<Note> {
+    let (mut notes, mut at) = (Vec::new(), from);
+    while at < to {
+        let run = (to - at).min(NOTES - at % NOTES);
+        let mut bytes = vec![0; run as usize * NOTE_BYTES];
+        let address = RINGS + (place as u64 * NOTES + at % NOTES) * NOTE_BYTES as u64;
+        let read = read_memory(tid, address, &mut bytes);
+        for note in bytes[..read].chunks_exact(NOTE_BYTES) {
+            let Some(note) = Note::parse(note, at) else { return notes };
+            notes.push(note);
+            at += 1;
+        }
+        if read < bytes.len() {
+            break;
+        }
+    }
+    notes
+}
+
+impl Tracing {
+    /// Handles the call by which the library hands its notes over, or says that it is there. `false` for another call.
+    pub(super) fn hands_over(&mut self, tid: Tid, info: &EntryInfo) -> bool {
+        if info.number != u64::from(HAND_OVER) || info.arch != ARCH_64_BIT {
+            return false;
+        }
+        let Some((tgid, table)) = self.threads.get(&tid).map(|thread| (thread.tgid, thread.table)) else { return true };
+        let is_ours = info.arguments[..2] == [MAGIC, TABLE] && memory::bytes(tid, TABLE) == Some(MAGIC.to_le_bytes());
+        // Its notes were read when it stopped.
+        if is_ours && !self.interposed.regions.contains_key(&tgid) {
+            let region = Region { table, taken: [0; THREADS], released: HashSet::new(), sample_due_ns: 0 };
+            self.interposed.regions.insert(tgid, region);
+            write_memory(tid, ENABLED, &1_u32.to_le_bytes());
+        }
+        true
+    }
+
+    /// Calls on a descriptor whose file is known need not stop.
+    pub(super) fn release(&mut self, call: &CallRecord, table: TableId) {
+        let Some(region) = self.interposed.regions.get_mut(&call.tgid) else { return };
+        // What a process prints is looked at.
+        let may_be = call.file_kind != OTHER && (3..DESCRIPTORS).contains(&call.fd) && region.table == table;
+        if may_be && region.released.insert(call.fd) {
+            write_memory(call.tid.cast_signed(), RELEASED + u64::from(call.fd.cast_unsigned()), &[1]);
+        }
+    }
+
+    /// Records the calls that the threads of a process noted. One of its threads has stopped.
+    pub(super) fn take_notes(&mut self, tid: Tid, now_ns: u64) {
+        let Some((tgid, table)) = self.threads.get(&tid).map(|thread| (thread.tgid, thread.table)) else { return };
+        let due_ns = if self.payload_period_ns > 0 { self.payload_due_ns } else { u64::MAX };
+        let Some(region) = self.interposed.regions.get_mut(&tgid) else { return };
+        if region.sample_due_ns != due_ns {
+            region.sample_due_ns = due_ns;
+            write_memory(tid, SAMPLE_DUE, &due_ns.to_le_bytes());
+        }
+        let Some(parts) = read_threads(tid) else { return };
+        let taken = region.taken;
+        for (place, part) in parts.into_iter().enumerate().filter(|(place, part)| part.head != taken[*place]) {
+            let from = taken[place];
+            let waiting = part.head.wrapping_sub(from);
+            let mut lost = 0;
+            let notes = match waiting <= NOTES {
+                true => read_notes(tid, place, from, part.head),
+                false => Vec::new(),
+            };
+            let mut next = from + notes.len() as u64;
+            // A note of a thread that stands still will not be whole any more; nor are there more than fit.
+            if waiting > NOTES || next < part.head && part.tid == tid {
+                lost = part.head.wrapping_sub(next).min(NOTES);
+                next = part.head;
+            }
+            self.lost_calls += lost;
+            if let Some(region) = self.interposed.regions.get_mut(&tgid) {
+                region.taken[place] = next;
+            }
+            write_thread(tid, place, TAIL, &next.to_le_bytes());
+            let of = self.threads.get(&part.tid).is_some_and(|thread| thread.tgid == tgid);
+            self.record_notes(&notes, (if of { part.tid } else { tid }, tgid, table));
+        }
+        if let Some(last) = self.last_noted.take() {
+            let source = self.files.source(last);
+            self.devices.read_sometimes(last, source, now_ns);
+        }
+    }
+
+    /// The same of all processes, stopped or not.
+    pub(super) fn take_all_notes(&mut self) {
+        let with_library = self.threads.iter().filter(|(_, thread)| self.interposed.is_in(thread.tgid));
+        let one_each: HashMap<u32, Tid> = with_library.map(|(tid, thread)| (thread.tgid, *tid)).collect();
+        for tid in one_each.into_values() {
+            self.take_notes(tid, monotonic_ns());
+        }
+    }
+
+    fn record_notes(&mut self, notes: &[Note], (tid, tgid, table): (Tid, u32, TableId)) {
+        let (mut took_ns, mut from_storage, mut noting_ns) = (0, 0, 0);
+        for note in notes {
+            let Some(record) = self.of_note(note, (tid, tgid, table)) else {
+                self.lost_calls += 1;
+                continue;
+            };
+            took_ns += note.end_ns.saturating_sub(note.start_ns);
+            from_storage += u64::from(note.storage_blocks) * BLOCK_BYTES;
+            noting_ns += u64::from(note.noting_ns);
+            self.last_noted = Some(record.s_dev);
+            self.interposed.calls += 1;
+            self.count_moved(&record);
+            self.push_call(record);
+        }
+        self.stopped_ns += noting_ns * SAMPLED * PARTS;
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.noted_storage_bytes += from_storage;
+            thread.time.noted(took_ns);
+        }
+    }
+
+    /// Returns the record of a noted call; `None` if there is no such call.
+    fn of_note(&mut self, note: &Note, (tid, tgid, table): (Tid, u32, TableId)) -> Option<CallRecord> {
+        let is_noted = matches!(note.call, 0 | 1 | LSEEK | 17 | 18);
+        let description = self.descriptions.get(usize::from(note.call)).copied().flatten().filter(|_| is_noted)?;
+        let op = activebench_model::call::Op::from_code(description.op.into())?;
+        let requested = u64::from(note.requested);
+        let arguments = match note.call {
+            LSEEK => [0, note.before.cast_unsigned(), requested, 0, 0, 0],
+            _ => [0, 0, requested, note.before.cast_unsigned(), 0, 0],
+        };
+        let moves_position = matches!(note.call, 0 | 1);
+        let mut record = CallRecord {
+            start_ns: note.start_ns,
+            end_ns: note.end_ns.max(note.start_ns),
+            tid: tid.cast_unsigned(),
+            tgid,
+            op: op as u16,
+            fd: note.fd,
+            requested: argument(&arguments, description.length_argument, false),
+            ..empty_record()
+        };
+        self.resolve(&mut record, table, tid);
+        record.returned = note.returned;
+        record.storage_read_bytes = u32::try_from(u64::from(note.storage_blocks) * BLOCK_BYTES).unwrap_or(u32::MAX);
+        if !moves_position && description.offset_argument > 0 {
+            record.offset = argument(&arguments, description.offset_argument, false).cast_signed();
+        }
+        if let Ok(moved) = u64::try_from(note.returned) {
+            record.offset = match moves_position {
+                true => super::calls::place_of(&record, op, moved, (note.before, Some(note.after))),
+                false => super::calls::place_given(&record, op, moved),
+            };
+        } else if moves_position {
+            record.offset = note.before;
+        }
+        Some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of_note(place: u64, returned: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for wide in [place + 1, 100, 200, 4096, 8192] {
+            bytes.extend(wide.to_le_bytes());
+        }
+        bytes.extend(4096_u32.to_le_bytes());
+        bytes.extend((returned as u32).to_le_bytes());
+        bytes.extend(8_u32.to_le_bytes());
+        bytes.extend(70_u32.to_le_bytes());
+        bytes.extend(5_u16.to_le_bytes());
+        bytes.extend(17_u16.to_le_bytes());
+        bytes.extend(((returned >> 32) as u32).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_note_is_whole_or_none() {
+        for returned in [4096, -5, 1 << 40] {
+            let bytes = bytes_of_note(7, returned);
+            let note = Note::parse(&bytes, 7).expect("it is whole");
+            assert_eq!((note.returned, note.before, note.after), (returned, 4096, 8192));
+            assert_eq!((note.fd, note.call, note.storage_blocks, note.noting_ns), (5, 17, 8, 70));
+            assert_eq!(Note::parse(&bytes, 8), None);
+        }
+    }
+}
