@@ -418,7 +418,13 @@ impl Tracing {
 
     fn at_entry(&mut self, tid: Tid, now_ns: u64) {
         self.stops += 1;
-        let info = ptrace::entry_of(tid).filter(|info| !self.hands_over(tid, info));
+        let info = ptrace::entry_of(tid);
+        if info.is_some_and(|info| self.hands_over(tid, &info)) {
+            // It is no call, and ends at once.
+            self.resume(tid, Resume::Freely, 0, Goes::Alone);
+            self.stopped_ns += monotonic_ns().saturating_sub(now_ns);
+            return;
+        }
         let entered = info.and_then(|info| self.entered(tid, &info, now_ns));
         self.keep_time(tid, entered.as_ref().and_then(|entered| entered.op()));
         let how = if entered.is_some() { Resume::ToExit } else { Resume::Freely };
