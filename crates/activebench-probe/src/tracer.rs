@@ -49,7 +49,7 @@ use crate::store::RecordStore;
 use calls::Entered;
 use descriptors::{BLOCK_DEVICE, Descriptors, OTHER, TableId};
 use devices::Devices;
-use interposed::Interposed;
+use interposed::{At, Interposed};
 use processes::{Elsewhere, Io, Processes};
 use ptrace::{Resume, Stop, Tid};
 use requests::InFlight;
@@ -351,7 +351,8 @@ impl Tracing {
     fn take(&mut self, tid: Tid, stop: Stop) {
         let now_ns = monotonic_ns();
         if !matches!(stop, Stop::Gone(_) | Stop::Executed(_)) {
-            self.take_notes(tid, now_ns);
+            let is_end = matches!(stop, Stop::Ending(_));
+            self.take_notes(tid, if is_end { At::End } else { At::Stop });
         }
         if !matches!(stop, Stop::Gone(_)) {
             self.read_time(tid, &stop, now_ns);
@@ -577,7 +578,12 @@ impl Tracing {
         let noted = std::mem::take(&mut thread.noted_storage_bytes);
         match before {
             Some(before) => {
-                self.elsewhere.add(from_ns, thread.read.0, bytes.saturating_sub(before).saturating_sub(noted));
+                let grown = bytes.saturating_sub(before);
+                self.elsewhere.add(from_ns, thread.read.0, grown.saturating_sub(noted));
+                // What the tool noted is more than the kernel counted. Parts of its units may count in two calls.
+                let is_exact =
+                    bytes.is_multiple_of(interposed::BLOCK_BYTES) && before.is_multiple_of(interposed::BLOCK_BYTES);
+                self.storage_unread_calls += u64::from(is_exact && noted > grown);
             }
             None => self.elsewhere.lose(),
         }

@@ -22,6 +22,8 @@ const RINGS: u64 = GATE + 16 * PAGE;
 const MAGIC: u64 = 0x656e_6368_6162;
 const THREADS: usize = 64;
 const NOTES: u64 = 1024;
+/// Notes of a thread from which on it waits for the tracer.
+const FULL: u64 = NOTES - 16;
 const DESCRIPTORS: i32 = 4096;
 const NOTE_BYTES: usize = 64;
 const THREAD_BYTES: usize = 64;
@@ -37,7 +39,8 @@ const TAIL: usize = 16;
 /// The library measures what noting takes once in so many calls, and of it the part before the call.
 const SAMPLED: u64 = 64;
 const PARTS: u64 = 2;
-const BLOCK_BYTES: u64 = 512;
+/// Unit in which a thread's reads from storage are counted (`ru_inblock` of `getrusage`).
+pub(super) const BLOCK_BYTES: u64 = 512;
 const LSEEK: u16 = 8;
 
 /// The memory of a process that has the library.
@@ -198,24 +201,51 @@ fn write_thread(tid: Tid, place: usize, at: usize, bytes: &[u8]) {
     write_memory(tid, OF_THREADS + (place * THREAD_BYTES + at) as u64, bytes);
 }
 
-/// Returns the notes of a thread from one place on to the end, as far as they are whole.
-fn read_notes(tid: Tid, place: usize, from: u64, to: u64) -> Vec<Note> {
-    let (mut notes, mut at) = (Vec::new(), from);
-    while at < to {
-        let run = (to - at).min(NOTES - at % NOTES);
+/// What a task whose process's notes are read does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// It runs, or is not known to stand still.
+    Running,
+    /// It stands still, and goes on.
+    Stop,
+    /// It ends: what it has not noted by now will not be noted.
+    End,
+}
+
+/// Notes of one thread that were read.
+#[derive(Debug)]
+struct Taken {
+    notes: Vec<Note>,
+    /// The place behind them.
+    next: u64,
+    lost: u64,
+}
+
+/// Reads the notes of a thread from one place on to its head, up to the first that is not whole. If `is_stuck` that one
+/// will not be whole any more, and is lost.
+fn read_notes(tid: Tid, place: usize, from: u64, head: u64, is_stuck: bool) -> Taken {
+    let mut taken = Taken { notes: Vec::new(), next: from, lost: 0 };
+    if head.wrapping_sub(from) > NOTES {
+        // No thread has so many.
+        return Taken { next: head, lost: NOTES, ..taken };
+    }
+    while taken.next != head {
+        let run = head.wrapping_sub(taken.next).min(NOTES - taken.next % NOTES);
         let mut bytes = vec![0; run as usize * NOTE_BYTES];
-        let address = RINGS + (place as u64 * NOTES + at % NOTES) * NOTE_BYTES as u64;
-        let read = read_memory(tid, address, &mut bytes);
-        for note in bytes[..read].chunks_exact(NOTE_BYTES) {
-            let Some(note) = Note::parse(note, at) else { return notes };
-            notes.push(note);
-            at += 1;
+        let address = RINGS + (place as u64 * NOTES + taken.next % NOTES) * NOTE_BYTES as u64;
+        if read_memory(tid, address, &mut bytes) < bytes.len() {
+            return taken;
         }
-        if read < bytes.len() {
-            break;
+        for note in bytes.chunks_exact(NOTE_BYTES) {
+            match Note::parse(note, taken.next) {
+                Some(note) => taken.notes.push(note),
+                None if is_stuck => taken.lost += 1,
+                None => return taken,
+            }
+            taken.next = taken.next.wrapping_add(1);
         }
     }
-    notes
+    taken
 }
 
 impl Tracing {
@@ -245,8 +275,8 @@ impl Tracing {
         }
     }
 
-    /// Records the calls that the threads of a process noted. One of its threads has stopped.
-    pub(super) fn take_notes(&mut self, tid: Tid, now_ns: u64) {
+    /// Records the calls that the threads of a process noted; `at` is what this one of them does.
+    pub(super) fn take_notes(&mut self, tid: Tid, at: At) {
         let Some((tgid, table)) = self.threads.get(&tid).map(|thread| (thread.tgid, thread.table)) else { return };
         let due_ns = if self.payload_period_ns > 0 { self.payload_due_ns } else { u64::MAX };
         let Some(region) = self.interposed.regions.get_mut(&tgid) else { return };
@@ -255,29 +285,20 @@ impl Tracing {
             write_memory(tid, SAMPLE_DUE, &due_ns.to_le_bytes());
         }
         let Some(parts) = read_threads(tid) else { return };
-        let taken = region.taken;
-        for (place, part) in parts.into_iter().enumerate().filter(|(place, part)| part.head != taken[*place]) {
-            let from = taken[place];
-            let waiting = part.head.wrapping_sub(from);
-            let mut lost = 0;
-            let notes = match waiting <= NOTES {
-                true => read_notes(tid, place, from, part.head),
-                false => Vec::new(),
-            };
-            let mut next = from + notes.len() as u64;
-            // A note of a thread that stands still will not be whole any more; nor are there more than fit.
-            if waiting > NOTES || next < part.head && part.tid == tid {
-                lost = part.head.wrapping_sub(next).min(NOTES);
-                next = part.head;
-            }
+        let before = region.taken;
+        for (place, part) in parts.into_iter().enumerate().filter(|(place, part)| part.head != before[*place]) {
+            let is_full = part.head.wrapping_sub(before[place]) >= FULL;
+            let is_stuck = part.tid == tid && (at == At::End || at == At::Stop && is_full);
+            let Taken { notes, next, lost } = read_notes(tid, place, before[place], part.head, is_stuck);
             self.lost_calls += lost;
             if let Some(region) = self.interposed.regions.get_mut(&tgid) {
                 region.taken[place] = next;
             }
             write_thread(tid, place, TAIL, &next.to_le_bytes());
-            let of = self.threads.get(&part.tid).is_some_and(|thread| thread.tgid == tgid);
-            self.record_notes(&notes, (if of { part.tid } else { tid }, tgid, table));
+            let is_known = self.threads.get(&part.tid).is_some_and(|thread| thread.tgid == tgid);
+            self.record_notes(&notes, (if is_known { part.tid } else { tid }, tgid, table));
         }
+        let now_ns = monotonic_ns();
         if let Some(last) = self.last_noted.take() {
             let source = self.files.source(last);
             self.devices.read_sometimes(last, source, now_ns);
@@ -289,14 +310,16 @@ impl Tracing {
         let with_library = self.threads.iter().filter(|(_, thread)| self.interposed.is_in(thread.tgid));
         let one_each: HashMap<u32, Tid> = with_library.map(|(tid, thread)| (thread.tgid, *tid)).collect();
         for tid in one_each.into_values() {
-            self.take_notes(tid, monotonic_ns());
+            self.take_notes(tid, At::Running);
         }
     }
 
     fn record_notes(&mut self, notes: &[Note], (tid, tgid, table): (Tid, u32, TableId)) {
         let (mut took_ns, mut from_storage, mut noting_ns) = (0, 0, 0);
+        let now_ns = monotonic_ns();
         for note in notes {
-            let Some(record) = self.of_note(note, (tid, tgid, table)) else {
+            let is_over = note.start_ns <= note.end_ns && note.end_ns <= now_ns;
+            let Some(record) = self.of_note(note, (tid, tgid, table)).filter(|_| is_over) else {
                 self.lost_calls += 1;
                 continue;
             };
@@ -328,7 +351,7 @@ impl Tracing {
         let moves_position = matches!(note.call, 0 | 1);
         let mut record = CallRecord {
             start_ns: note.start_ns,
-            end_ns: note.end_ns.max(note.start_ns),
+            end_ns: note.end_ns,
             tid: tid.cast_unsigned(),
             tgid,
             op: op as u16,
