@@ -245,7 +245,7 @@ pub fn resolve_phases(
     host_counters::add(manifest, &own_before, &mut phases);
     let mut of_run = of_run.map_or_else(Facts::default, |seen| whole.facts(manifest, index, inserted_in_run, seen));
     if manifest.coverage.backend == Backend::Ptrace {
-        traced::name_sources(&mut phases, &mut of_run);
+        traced::name_sources(&manifest.coverage, &mut phases, &mut of_run);
     }
     if let Some(watch) = &manifest.watch {
         watched::limit(watch, &mut phases, &mut of_run);

@@ -142,8 +142,13 @@ impl WorkloadResult {
 
     /// Returns the nanoseconds per call that a variant and empty programs add, for each round with both.
     fn added_beside_the_floor(&self, variant: Variant) -> Vec<(f64, f64)> {
+        self.added_beside(variant, Variant::Floor)
+    }
+
+    /// The same of any two variants.
+    fn added_beside(&self, variant: Variant, other: Variant) -> Vec<(f64, f64)> {
         let figures = |variant| self.row(variant).map_or(&[][..], |row| &row.ns_per_call);
-        let (untraced, floor) = (figures(Variant::Untraced), figures(Variant::Floor));
+        let (untraced, floor) = (figures(Variant::Untraced), figures(other));
         let rounds = figures(variant).iter().zip(floor).zip(untraced);
         rounds
             .filter_map(|((ours, floor), untraced)| Some(((*ours)? - (*untraced)?, (*floor)? - (*untraced)?)))
@@ -259,6 +264,10 @@ const OFFSETS_BYTES: u64 = 512 << 20;
 /// Largest accepted ratio of a run that waits for a device.
 const DEVICE_BOUND_RATIO: f64 = 1.01;
 
+/// Largest accepted shares of what strace adds for the tracer: to a call of the C library, and to one that stops.
+const NOTED_STRACES: f64 = 0.1;
+const STOPPED_STRACES: f64 = 1.0 / 6.0;
+
 /// Returns the aims, compared with these results.
 pub(crate) fn aims(
     workloads: &[WorkloadResult],
@@ -303,6 +312,8 @@ pub(crate) fn aims(
             [Variant::Activebench, Variant::BpftraceCount],
             result("preads"),
         ),
+        of_straces("a cached pread of the C library", NOTED_STRACES, result("fio-psync")),
+        of_straces("a cached pread that passes the C library by, and stops", STOPPED_STRACES, result("preads")),
         of_offsets(offsets),
         of_unobserved(unobserved),
     ]
@@ -317,6 +328,24 @@ fn of_nanoseconds(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Ai
             format!("{:.0} ns ({interval}; p5 {:.0} ns)", cost.added_ns_median, cost.added_ns_p5)
         }),
         standing: cost.map(|cost| Standing::of(cost.added_ns_interval, limit, -limit)),
+    }
+}
+
+/// Compares what the tracer adds with what strace adds in the same rounds.
+fn of_straces(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Aim {
+    let measured = result.and_then(|result| {
+        let costs = result.cost_of(Variant::Traced).zip(result.cost_of(Variant::Strace))?;
+        Some((costs, result.added_beside(Variant::Traced, Variant::Strace)))
+    });
+    Aim {
+        aim: format!("without rights at most {:.0} % of what strace adds to {what}", 100.0 * limit),
+        measured: measured.as_ref().map(|((ours, theirs), rounds)| {
+            let percent = |share: f64| format!("{:.1}", 100.0 * share);
+            let interval = said(statistics::multiple_interval(rounds), rounds.len(), percent, " %");
+            let (ours, theirs) = (ours.added_ns_median, theirs.added_ns_median);
+            format!("{} %: {ours:.0} ns, strace {theirs:.0} ns ({interval})", percent(ours / theirs))
+        }),
+        standing: measured.map(|(_, rounds)| Standing::of(statistics::multiple_interval(&rounds), limit, -limit)),
     }
 }
 

@@ -22,6 +22,7 @@ mod fio_options;
 mod fuse;
 mod history;
 mod html;
+mod interposer;
 mod iozone;
 mod latency;
 mod library;

@@ -41,7 +41,7 @@ fn a_tracer_finds_what_iozone_leaves_out_of_its_clock_and_what_it_reads_from_mem
     assert!(fires(&run.report, "AB302") && fires(&run.report, "AB201"), "{}", run.story());
     for (phase, name, bytes) in [("write", "write_bytes", 32.0 * MIB), ("read", "read_bytes", 32.0 * MIB)] {
         assert_eq!(fact(&run.report, phase, name)["value"], bytes, "{phase}: {}", run.story());
-        assert_eq!(fact(&run.report, phase, name)["source"], "ptrace");
+        assert_eq!(fact(&run.report, phase, name)["source"], "ptrace, LD_PRELOAD");
     }
     let stored = fact(&run.report, "read", "storage_read_bytes");
     assert!(stored["value"].as_f64().is_some_and(|bytes| bytes < MIB), "{stored}");

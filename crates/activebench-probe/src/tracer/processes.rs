@@ -26,8 +26,8 @@ const MOST_COMMAND_BYTES: u64 = 64 << 10;
 const UNSEEN_READS: &str = "reads that no stop showed (rchar of /proc/PID/io)";
 const UNSEEN_WRITES: &str = "writes that no stop showed (wchar of /proc/PID/io)";
 /// Data that notes in the tool's memory show, and the kernel did not move.
-const UNMADE_READS: &str = "reads noted in the tool's memory that the kernel does not know (rchar of /proc/PID/io)";
-const UNMADE_WRITES: &str = "writes noted in the tool's memory that the kernel does not know (wchar of /proc/PID/io)";
+const UNMADE_READS: &str = "reads that it noted and never made (rchar of /proc/PID/io)";
+const UNMADE_WRITES: &str = "writes that it noted and never made (wchar of /proc/PID/io)";
 
 /// An open account of I/O of a thread or process.
 #[derive(Debug)]
