@@ -84,6 +84,8 @@ pub struct Observing {
     pub time_every_call: bool,
     /// True to use the slow path that finds the thread of every call, for measurements of its cost.
     pub look_every_caller_up: bool,
+    /// `true` to load a library into a tool that a tracer observes, so that fewer calls stop.
+    pub preload: bool,
     /// Stack samples per second and CPU; 0 takes none.
     pub sample_hz: u32,
     /// True to count the calls of library functions.
@@ -117,6 +119,7 @@ impl Default for Observing {
             backend: BackendChoice::default(),
             time_every_call: false,
             look_every_caller_up: false,
+            preload: true,
             sample_hz: ProbeOptions::SAMPLE_HZ,
             library: false,
             payload: Payload::Figures,
@@ -277,6 +280,7 @@ pub fn keep(run: RunToRecord<'_>, recorder: &mut Recorder) -> Result<Kept, Failu
             ChildOutput::Stderr | ChildOutput::Recorded => false,
         },
         stderr_is_terminal: std::io::stderr().is_terminal(),
+        preload: observing.preload,
         probe: probe_options(observing, shown, &mut survey, directory),
     };
     // Listed before our programs are attached, which would otherwise be among them.

@@ -40,7 +40,7 @@ pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::
     let user = options.identity.as_ref();
     // Another user could not open it, and its programs would say so.
     let is_own_user = user.is_none_or(|user| user.uid == geteuid().as_raw());
-    let interposer = tracer.filter(|_| is_own_user).and_then(|_| Interposer::new().ok());
+    let interposer = tracer.filter(|_| options.preload && is_own_user).and_then(|_| Interposer::new().ok());
     let orders = stub::Orders {
         user: user.map(|identity| identity.name.clone()),
         // Root can do everything already, and wrappers such as `sudo -u` refuse to work without.

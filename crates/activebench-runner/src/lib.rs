@@ -71,6 +71,11 @@ pub struct RunOptions {
     pub stdout_is_terminal: bool,
     /// The same for standard error.
     pub stderr_is_terminal: bool,
+    /// `true` to load a library into a tool that is traced, so that fewer calls stop ([`Interposer`]). Without it, and
+    /// where it cannot be loaded, all calls that are decoded stop.
+    ///
+    /// [`Interposer`]: activebench_probe::Interposer
+    pub preload: bool,
     /// How to observe.
     pub probe: ProbeOptions,
 }

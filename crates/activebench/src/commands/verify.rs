@@ -137,6 +137,10 @@ pub(crate) struct Verify {
     #[arg(help_heading = OBSERVING)]
     #[arg(env = "ACTIVEBENCH_BACKEND", hide_env_values = true)]
     backend: BackendArgument,
+    /// Load no library into a benchmark that a tracer observes: each of its calls stops then.
+    #[arg(long)]
+    #[arg(help_heading = OBSERVING, hide_short_help = true)]
+    no_preload: bool,
     /// Look up the thread of every call by the slow path, to measure the cost on machines that need it.
     #[arg(long, hide = true)]
     look_every_caller_up: bool,
@@ -207,7 +211,8 @@ enum BackendArgument {
     /// Kernel programs (eBPF), which need CAP_BPF and CAP_PERFMON.
     Bpf,
     /// A tracer (ptrace), which needs no rights. It sees calls, files and processes, and what /proc says of storage. It
-    /// sees no device, page cache or CPU time, and slows each call by some 25 us.
+    /// sees no device, page cache or CPU time. A library in the benchmark (LD_PRELOAD) notes calls of the C library on
+    /// files; it slows all others by some 25 us.
     Trace,
 }
 
@@ -392,6 +397,7 @@ impl Verify {
             allow_new_privileges: self.allow_new_privileges,
             backend: self.backend.into(),
             time_every_call: self.latency == LatencyArgument::Full,
+            preload: !self.no_preload,
             look_every_caller_up: self.look_every_caller_up,
             sample_hz: self.sample_hz,
             library: self.library,
