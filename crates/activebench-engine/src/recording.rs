@@ -572,6 +572,8 @@ fn probe_options(observing: &Observing, shown: Shown, survey: &mut Survey, direc
         },
         watches: false,
         library: observing.library,
+        // The runner makes it.
+        interposer: None,
     }
 }
 

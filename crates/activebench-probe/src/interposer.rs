@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use activebench_model::call::{DeviceNumber, FileId};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, major, memfd_create, minor};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::{DumpableBehavior, dumpable_behavior};
 
@@ -40,6 +41,16 @@ impl Interposer {
             munmap(mapped, LIBRARY.len())?;
         }
         Ok(Self(file))
+    }
+
+    /// Returns what identifies the file.
+    ///
+    /// # Errors
+    /// Returns the system's answer if it says nothing of the file.
+    pub fn id(&self) -> io::Result<FileId> {
+        let found = fstat(&self.0)?;
+        let device = DeviceNumber::new(major(found.st_dev), minor(found.st_dev));
+        Ok(FileId { s_dev: device.0, ino: found.st_ino })
     }
 
     /// Returns the value of [`VARIABLE`] for the tool: the library behind those that the user wants.

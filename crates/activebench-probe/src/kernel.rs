@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use activebench_model::call::DeviceNumber;
+use activebench_model::call::{DeviceNumber, FileId};
 use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, ProbeStatus, RecordAccount, Sampling};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::hook::Hook;
@@ -93,6 +93,9 @@ pub struct ProbeOptions {
     pub watches: bool,
     /// Count calls of library functions.
     pub library: bool,
+    /// The file of the library that the traced tool loads for us ([`Interposer`](crate::Interposer)): it is no data of the
+    /// tool.
+    pub interposer: Option<FileId>,
 }
 
 /// Who completes the record if the recorder is killed: our own executable, with the rights of the recorder's user. It
@@ -126,6 +129,7 @@ impl Default for ProbeOptions {
             backend: Backend::Bpf,
             watches: false,
             library: false,
+            interposer: None,
         }
     }
 }

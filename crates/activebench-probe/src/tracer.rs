@@ -29,7 +29,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use activebench_model::call::{DeviceNumber, Op};
+use activebench_model::call::Op;
 use activebench_model::coverage::{Backend, BlindPath, Coverage, Overhead, RecordAccount, Sampling, Traced};
 use activebench_model::event::{KernelClass, RecordClass, TaskEvent, TaskEventKind};
 use activebench_model::thread_stacks::Stacks;
@@ -112,8 +112,7 @@ impl Tracer {
         let payload = PayloadStore::new(self.options.payload, period_ns).map_err(failed)?;
         let mut store = RecordStore::new(self.options.log.clone()).map_err(failed)?;
         store.folders.ids_are_ours();
-        let tracing =
-            Box::new(Tracing::new(descriptions, store, payload, period_ns, &self.options.overlays, &self.live));
+        let tracing = Box::new(Tracing::new(descriptions, store, payload, period_ns, &self.options, &self.live));
         wake_on_signal();
         let (answers, answer) = channel();
         let (sender, taken) = channel();
@@ -292,14 +291,14 @@ impl Tracing {
         store: RecordStore,
         payload: PayloadStore,
         payload_period_ns: u64,
-        overlays: &[(DeviceNumber, DeviceNumber)],
+        options: &ProbeOptions,
         live: &Arc<LiveCounters>,
     ) -> Self {
         Self {
             descriptions,
             threads: HashMap::new(),
             early: HashSet::new(),
-            files: Descriptors::new(overlays),
+            files: Descriptors::new(&options.overlays, options.interposer),
             processes: Processes::default(),
             elsewhere: Elsewhere::default(),
             devices: Devices::default(),

@@ -31,16 +31,24 @@ pub(crate) struct Suspended {
     control: tokio::net::UnixStream,
 }
 
+/// Returns the library that a traced tool is to load; `None` where it cannot, or is not to: all its calls stop then.
+pub(crate) fn interposer(options: &RunOptions) -> Option<Interposer> {
+    // Another user could not open it, and its programs would say so.
+    let is_own_user = options.identity.as_ref().is_none_or(|user| user.uid == geteuid().as_raw());
+    if options.preload && is_own_user { Interposer::new().ok() } else { None }
+}
+
 /// Starts the stub and waits until it reports that it is ready. `tracer` is the process that will trace it.
-pub(crate) fn spawn_suspended(options: &RunOptions, tracer: Option<u32>) -> io::Result<Suspended> {
+pub(crate) fn spawn_suspended(
+    options: &RunOptions,
+    tracer: Option<u32>,
+    interposer: Option<Interposer>,
+) -> io::Result<Suspended> {
     let (ours, theirs) = UnixStream::pair()?;
     // The stub inherits its end, and closes it by executing the tool.
     set_inherited(theirs.as_fd())?;
     let mut command = Command::new(&options.own_executable);
     let user = options.identity.as_ref();
-    // Another user could not open it, and its programs would say so.
-    let is_own_user = user.is_none_or(|user| user.uid == geteuid().as_raw());
-    let interposer = tracer.filter(|_| options.preload && is_own_user).and_then(|_| Interposer::new().ok());
     let orders = stub::Orders {
         user: user.map(|identity| identity.name.clone()),
         // Root can do everything already, and wrappers such as `sudo -u` refuse to work without.

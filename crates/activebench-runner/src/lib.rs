@@ -146,11 +146,14 @@ pub async fn run(
     signals: &mut Signals,
     hooks: &mut impl Hooks,
 ) -> Result<Outcome, RunError> {
-    let mut probe = observer.attach(options.probe.clone())?;
+    let is_traced = options.probe.backend == Backend::Ptrace;
+    let interposer = if is_traced { child::interposer(options) } else { None };
+    let file = interposer.as_ref().and_then(|interposer| interposer.id().ok());
+    let mut probe = observer.attach(ProbeOptions { interposer: file, ..options.probe.clone() })?;
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
-    let tracer = (options.probe.backend == Backend::Ptrace).then(|| probe.pid());
-    let mut child = child::spawn_suspended(options, tracer).map_err(system("start the suspended child"))?;
+    let tracer = is_traced.then(|| probe.pid());
+    let mut child = child::spawn_suspended(options, tracer, interposer).map_err(system("start the suspended child"))?;
     let mut end = ChildEnd { pid: Some(child.pid()), ..ChildEnd::default() };
     probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
     let mut limits = limits::Watch::default();

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use activebench_model::call::DeviceNumber;
+use activebench_model::call::{DeviceNumber, FileId};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::ptrace::Tid;
@@ -79,12 +79,14 @@ pub(super) struct Descriptors {
     unlisted: HashSet<u64>,
     /// Overlays with the file system below.
     overlays: HashMap<u32, u32>,
+    /// The file of our own library, which is no data of the tool.
+    own: Option<FileId>,
 }
 
 impl Descriptors {
-    pub(super) fn new(overlays: &[(DeviceNumber, DeviceNumber)]) -> Self {
+    pub(super) fn new(overlays: &[(DeviceNumber, DeviceNumber)], own: Option<FileId>) -> Self {
         let overlays = overlays.iter().map(|(overlay, below)| (overlay.0, below.0)).collect();
-        Self { overlays, ..Self::default() }
+        Self { overlays, own, ..Self::default() }
     }
 
     /// Returns what is mounted as the file system of this device, as far as a file of it was used.
@@ -172,6 +174,7 @@ impl Descriptors {
             handle: None,
         };
         match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::RegularFile if self.own.is_some_and(|own| own.s_dev == file.s_dev && own.ino == file.ino) => {}
             FileType::RegularFile => {
                 file.kind = REGULAR;
                 self.identify(tid, &text, &mut file);
