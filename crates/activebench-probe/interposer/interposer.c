@@ -33,6 +33,8 @@
 #define MAGIC 0x656e63686162ULL
 // Notes that wait no longer.
 #define WAIT_NS 10000000
+// How a descriptor is released whose data is looked at now and then.
+#define SAMPLED_DATA 1
 // Calls of which one shows what noting takes.
 #define SAMPLED 64
 
@@ -66,7 +68,7 @@ struct table {
 	uint32_t unused;
 	uint64_t sample_due_ns; // the tracer's: from then on a write stops, and its data is looked at
 	uint64_t spare[5];
-	uint8_t released[DESCRIPTORS]; // the tracer's
+	uint8_t released[DESCRIPTORS]; // the tracer's: 0, or how
 	struct thread threads[THREADS];
 };
 
@@ -241,7 +243,8 @@ static struct thread *of_data(int fd, size_t bytes, int writes)
 	if (bytes > 0x7ffff000)
 		return NULL;
 	struct thread *thread = notes(fd);
-	if (thread && writes && now_ns() >= __atomic_load_n(&table->sample_due_ns, __ATOMIC_RELAXED))
+	if (thread && writes && table->released[fd] == SAMPLED_DATA &&
+	    now_ns() >= __atomic_load_n(&table->sample_due_ns, __ATOMIC_RELAXED))
 		return NULL;
 	return thread;
 }

@@ -33,9 +33,8 @@ pub(crate) struct Suspended {
 
 /// Returns the library that a traced tool is to load; `None` where it cannot, or is not to: all its calls stop then.
 pub(crate) fn interposer(options: &RunOptions) -> Option<Interposer> {
-    // Another user could not open it, and its programs would say so.
-    let is_own_user = options.identity.as_ref().is_none_or(|user| user.uid == geteuid().as_raw());
-    if options.preload && is_own_user { Interposer::new().ok() } else { None }
+    let is_other_user = options.identity.as_ref().is_some_and(|user| user.uid != geteuid().as_raw());
+    if options.preload { Interposer::new(is_other_user).ok() } else { None }
 }
 
 /// Starts the stub and waits until it reports that it is ready. `tracer` is the process that will trace it.

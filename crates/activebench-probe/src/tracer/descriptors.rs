@@ -21,6 +21,8 @@ pub(super) const BLOCK_DEVICE: u8 = 2;
 
 /// `O_SYNC` on x86-64.
 const OPENED_SYNC: u32 = 0o4010000;
+/// Major number of `/dev/null`, `/dev/zero`, `/dev/urandom` and their like.
+const MEMORY_DEVICES: u32 = 1;
 /// Most descriptors of our own that are kept open to read positions.
 const MOST_HANDLES: usize = 256;
 /// More than the file that describes a descriptor has, without its locks.
@@ -34,6 +36,8 @@ pub(super) struct OpenFile {
     pub(super) kind: u8,
     /// `f_flags`.
     pub(super) flags: u32,
+    /// `true` if a call on it never waits: files, block devices, and devices of memory such as `/dev/zero`.
+    pub(super) never_waits: bool,
     /// `false` if it could not be read what it is.
     pub(super) is_known: bool,
     info: PathBuf,
@@ -169,6 +173,7 @@ impl Descriptors {
             s_dev: DeviceNumber::new(found.stx_dev_major, found.stx_dev_minor).0,
             kind: OTHER,
             flags,
+            never_waits: false,
             is_known: true,
             info,
             handle: None,
@@ -176,17 +181,18 @@ impl Descriptors {
         match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::RegularFile if self.own.is_some_and(|own| own.s_dev == file.s_dev && own.ino == file.ino) => {}
             FileType::RegularFile => {
-                file.kind = REGULAR;
+                (file.kind, file.never_waits) = (REGULAR, true);
                 self.identify(tid, &text, &mut file);
                 if is_synchronous(&link, flags) {
                     file.flags |= OPENED_SYNC;
                 }
             }
             FileType::BlockDevice => {
-                file.kind = BLOCK_DEVICE;
+                (file.kind, file.never_waits) = (BLOCK_DEVICE, true);
                 file.ino = 0;
                 file.s_dev = DeviceNumber::new(found.stx_rdev_major, found.stx_rdev_minor).0;
             }
+            FileType::CharacterDevice => file.never_waits = found.stx_rdev_major == MEMORY_DEVICES,
             _ => {}
         }
         file

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 
 use activebench_probe_abi::CallRecord;
 
-use super::Tracing;
 use super::calls::{argument, empty_record};
 use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid, read_memory, write_memory};
+use super::{MOST_OUTPUT, MOST_OUTPUT_TO_FILE, Tracing};
 use crate::call_filter::{ARCH_64_BIT, GATE, HAND_OVER};
 use crate::kernel::monotonic_ns;
 
@@ -27,6 +27,9 @@ const FULL: u64 = NOTES - 16;
 const DESCRIPTORS: i32 = 4096;
 const NOTE_BYTES: usize = 64;
 const THREAD_BYTES: usize = 64;
+/// How a descriptor is released: the data that is written to it is looked at now and then, or not.
+const SAMPLED_DATA: u8 = 1;
+const UNSAMPLED_DATA: u8 = 2;
 /// Places in the table.
 const ENABLED: u64 = TABLE + 8;
 const SAMPLE_DUE: u64 = TABLE + 16;
@@ -165,7 +168,12 @@ impl Interposed {
             write_thread(to_tid, place, TAIL, &thread.head.to_le_bytes());
             write_thread(to_tid, place, TID, &(if thread.tid == 0 { 0 } else { to_tid }).to_le_bytes());
         }
-        let released = region.released.clone();
+        // What the new process prints is looked at anew.
+        let printed = |fd: &i32| (1..=2).contains(fd);
+        for fd in region.released.iter().filter(|fd| printed(fd)) {
+            write_memory(to_tid, RELEASED + u64::from(fd.cast_unsigned()), &[0]);
+        }
+        let released = region.released.iter().copied().filter(|fd| !printed(fd)).collect();
         let sample_due_ns = region.sample_due_ns;
         self.regions.insert(to, Region { table, taken, released, sample_due_ns });
     }
@@ -267,11 +275,19 @@ impl Tracing {
 
     /// Calls on a descriptor whose file is known need not stop.
     pub(super) fn release(&mut self, call: &CallRecord, table: TableId) {
+        if !self.interposed.is_in(call.tgid) {
+            return;
+        }
+        let never_waits = self.files.resolve(table, call.tid.cast_signed(), call.fd).never_waits;
+        // What a process prints is looked at, up to a bound.
+        let most = if call.file_kind == OTHER { MOST_OUTPUT } else { MOST_OUTPUT_TO_FILE };
+        let is_printed = (1..=2).contains(&call.fd) && !self.processes.has_printed_more(call.tgid, most);
         let Some(region) = self.interposed.regions.get_mut(&call.tgid) else { return };
-        // What a process prints is looked at.
-        let may_be = call.file_kind != OTHER && (3..DESCRIPTORS).contains(&call.fd) && region.table == table;
+        let is_there = (0..DESCRIPTORS).contains(&call.fd) && region.table == table;
+        let may_be = never_waits && is_there && !is_printed;
         if may_be && region.released.insert(call.fd) {
-            write_memory(call.tid.cast_signed(), RELEASED + u64::from(call.fd.cast_unsigned()), &[1]);
+            let how = if call.file_kind == OTHER { UNSAMPLED_DATA } else { SAMPLED_DATA };
+            write_memory(call.tid.cast_signed(), RELEASED + u64::from(call.fd.cast_unsigned()), &[how]);
         }
     }
 
@@ -326,7 +342,9 @@ impl Tracing {
             took_ns += note.end_ns.saturating_sub(note.start_ns);
             from_storage += u64::from(note.storage_blocks) * BLOCK_BYTES;
             noting_ns += u64::from(note.noting_ns);
-            self.last_noted = Some(record.s_dev);
+            if record.file_kind != OTHER {
+                self.last_noted = Some(record.s_dev);
+            }
             self.interposed.calls += 1;
             self.count_moved(&record);
             self.push_call(record);
@@ -361,7 +379,10 @@ impl Tracing {
         };
         self.resolve(&mut record, table, tid);
         record.returned = note.returned;
-        record.storage_read_bytes = u32::try_from(u64::from(note.storage_blocks) * BLOCK_BYTES).unwrap_or(u32::MAX);
+        if record.file_kind != OTHER {
+            let bytes = u64::from(note.storage_blocks) * BLOCK_BYTES;
+            record.storage_read_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        }
         if !moves_position && description.offset_argument > 0 {
             record.offset = argument(&arguments, description.offset_argument, false).cast_signed();
         }
@@ -372,6 +393,9 @@ impl Tracing {
             };
         } else if moves_position {
             record.offset = note.before;
+        }
+        if record.file_kind == OTHER && moves_position {
+            record.offset = -1;
         }
         Some(record)
     }

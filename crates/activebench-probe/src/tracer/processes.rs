@@ -212,6 +212,11 @@ impl Processes {
         Some(process.printed <= most)
     }
 
+    /// Returns `true` if so much was printed that nothing of the process is of interest any more.
+    pub(super) fn has_printed_more(&self, tgid: u32, most: u64) -> bool {
+        self.alive.get(&tgid).is_some_and(|process| process.printed > most)
+    }
+
     /// Closes the account of a process.
     pub(super) fn ended(&mut self, tgid: u32) {
         let Some(process) = self.alive.remove(&tgid) else { return };
