@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use activebench_host::{Gap, Mend, Observability, Process, Roots, StorageRef, Survey, device_number};
 use activebench_model::host::Target;
-use activebench_probe::{KernelTypes, Probe, ProbeError, ProbeOptions};
+use activebench_probe::{Interposer, KernelTypes, Probe, ProbeError, ProbeOptions};
 use activebench_runner::with_roots_files;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
@@ -70,6 +70,7 @@ fn gather(roots: &Roots, path: &Path) -> Result<System, Failure> {
         types: KernelTypes::read(&roots.sys.join("kernel/btf/vmlinux")),
         attached: attach().map_err(|error| error.to_string()),
         tracing_refused: activebench_probe::tracing_refused(),
+        interposer_refused: Interposer::new(false).err().map(|error| error.to_string()),
         other_tracers,
         target,
         storage_unread,

@@ -218,7 +218,7 @@ pub struct ProcessAccount {
 pub enum Backend {
     /// Kernel programs.
     Bpf,
-    /// `ptrace`: it stops the tool at each call, attaches no hooks and sees no device.
+    /// `ptrace`: it stops the tool at calls, attaches no hooks and sees no device.
     Ptrace,
     /// Nothing was observed.
     #[default]

@@ -145,7 +145,7 @@ __attribute__((constructor)) static void begin(void)
 	table->magic = MAGIC;
 	is_mapped = 1;
 	// Without a tracer there is no such call, and nothing is noted.
-	plainly(HAND_OVER, (long)MAGIC, (long)TABLE, 0, 0);
+	plainly(HAND_OVER, (long)MAGIC, (long)TABLE, 1, 0);
 }
 
 // Returns the notes of this thread with room for one, if the call is to be noted.

@@ -25,6 +25,9 @@ pub(crate) const UNSHARE: [u32; 2] = [272, 310];
 /// Numbers of `execve` and `execveat`, with which the memory of a process goes, and what the interposer noted in it.
 const EXECUTE: [[u32; 2]; 2] = [[59, 322], [11, 358]];
 
+/// Numbers of `seccomp` and `prctl`, which may forbid calls that the interposer makes.
+pub(crate) const FORBIDDING: [[u32; 2]; 2] = [[317, 157], [354, 172]];
+
 /// The memory of the interposer; at its beginning is the instruction by which it makes calls.
 pub(crate) const GATE: u64 = 0x1ab5_0000_0000;
 /// Where such a call goes on: behind the instruction, which has two bytes.
@@ -89,6 +92,7 @@ impl CallFilter {
             own.map(|number| number % syscalls::OF_32_BIT)
                 .chain([URING_SETUP[place], UNSHARE[place]])
                 .chain(EXECUTE[place])
+                .chain(FORBIDDING[place])
         };
         let (mut wide, mut narrow) = (vec![load(NUMBER_AT)], vec![load(NUMBER_AT)]);
         // All x32 calls stop: they are counted.

@@ -18,7 +18,7 @@
 //! inside a fifth too. So the error of a fifth is how far its times per name are from a straight line.
 //!
 //! Where a tracer observed, it is undecided when somebody waited for a CPU for 2 % of the window or more: a tracer stops
-//! the tool at each call, and that takes longer when others want the CPUs.
+//! the tool at calls, and that takes longer when others want the CPUs.
 //!
 //! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
 //! below 5 s and passes of fewer than 100 calls are not judged.
@@ -140,7 +140,7 @@ fn starved_by_observation(run: &Run<'_>, phase: &Phase) -> Result<(), Halt> {
     if waited >= limit * run.fact(phase, FactName::Window)? {
         return Err(Halt::undecided(format!(
             "The calls became slower, and somebody waited for a CPU for up to {} of the pass. A tracer stops the tool at \
-             each call, which takes longer then (hint: CAP_BPF and CAP_PERFMON, or root, observe without stops: \
+             calls, which takes longer then (hint: CAP_BPF and CAP_PERFMON, or root, observe without stops: \
              --backend bpf).",
             Quantity { value: waited, ..Quantity::ns(0) }
         )));

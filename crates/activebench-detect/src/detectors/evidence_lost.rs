@@ -17,7 +17,7 @@
 //! required, and a lost total of CPU time or stack sample. Where such evidence was needed, its facts are missing and
 //! their detectors are undecided.
 //!
-//! The ptrace backend attaches no hooks and stops the tool at each call, so only its record counts are checked. Without
+//! The ptrace backend attaches no hooks and stops the tool at calls, so only its record counts are checked. Without
 //! those of calls, names and tasks it is undecided, as is an observation by BPF without any record counts.
 //!
 //! An event log that was cut (`--events-limit`, or no room for it) has lost nothing, but it holds single events only

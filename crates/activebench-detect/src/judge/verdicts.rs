@@ -370,7 +370,7 @@ fn unseen_by(backend: Backend, claim: &Claim, subject: Subject) -> Option<&'stat
         Backend::Bpf | Backend::None => None,
         Backend::Ptrace if claim.metric.is_count() || claim.metric.is_cpu() => None,
         Backend::Ptrace if !Decides::RatesOfStorage.includes(claim, subject) => Some(
-            "a tracer stops the tool at each call, and what the figure would be without that is not known (hint: CAP_BPF \
+            "a tracer stops the tool at calls, and what the figure would be without that is not known (hint: CAP_BPF \
              and CAP_PERFMON, or root, observe without stops: --backend bpf)",
         ),
         Backend::Ptrace => Some(

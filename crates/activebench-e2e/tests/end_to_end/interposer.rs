@@ -151,6 +151,47 @@ int main(void) {
 }
 "#;
 
+/// Writes what it likes into the memory that the library shows to the tracer, and lets the tracer read it.
+const SCRIBBLER: &str = r#"
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **words) {
+    unsigned seed = atoi(words[1]);
+    uint64_t *threads = (uint64_t *)(0x1ab500001000 + 64 + 4096), *rings = (uint64_t *)0x1ab500010000;
+    char data[4096] = { 0 };
+    int fd = open("scribbled", O_RDWR | O_CREAT, 0644);
+    (void)argc;
+    for (int turn = 0; turn < 2000; turn++) {
+        uint64_t number = ((uint64_t)rand_r(&seed) << 33) ^ ((uint64_t)rand_r(&seed) << 11) ^ rand_r(&seed);
+        if (rand_r(&seed) % 2)
+            number %= 2000;
+        if (rand_r(&seed) % 16 == 0)
+            number = -1 - number % 3;
+        int thread = rand_r(&seed) % 3;
+        switch (rand_r(&seed) % 4) {
+        case 0: threads[thread * 8 + rand_r(&seed) % 4] = number; break;
+        case 1: rings[thread * 8192 + rand_r(&seed) % 8192] = number; break;
+        case 2: { /* a note that counts, of any content */
+            uint64_t head = threads[thread * 8 + 1], *note = rings + thread * 8192 + head % 1024 * 8;
+            for (int word = 1; word < 8; word++)
+                note[word] = rand_r(&seed) % 3 ? number : (uint64_t)rand_r(&seed);
+            note[0] = head + 1;
+            threads[thread * 8 + 1] = head + 1;
+            break;
+        }
+        default:
+            if (pwrite(fd, data, sizeof data, turn * 4096l) < 0 || (turn % 64 == 0 && fsync(fd)))
+                return 1;
+        }
+        close(1000);
+    }
+    return 0;
+}
+"#;
+
 fn built(volume: &Volume, program: &str, options: &[&str]) {
     let source = volume.beside("program.c");
     fs::write(&source, program).expect("a source");
@@ -282,4 +323,17 @@ fn notes_of_calls_that_were_never_made_are_found() {
         "{}",
         run.story()
     );
+}
+
+#[test]
+fn a_program_that_scribbles_over_its_notes_is_judged_to_the_end() {
+    needs!("cc", "mkfs.ext4", "losetup");
+    let volume = Volume::on_loop("ext4", 256, "noatime");
+    built(&volume, SCRIBBLER, &[]);
+    for seed in 1..=8 {
+        let run = verify(&volume, &TRACED, &["./program", &seed.to_string()]);
+        assert!(matches!(run.output.status.code(), Some(0 | 3 | 4)), "{seed}: {}", run.story());
+        assert_eq!(coverage(&run)["backend"], "ptrace", "{seed}: {}", run.story());
+        assert_eq!(run.report["verdict"], "inconclusive", "{seed}: {}", run.story());
+    }
 }

@@ -26,6 +26,8 @@ pub(super) struct System {
     pub(super) attached: Result<Attached, String>,
     /// Why a tracer cannot observe.
     pub(super) tracing_refused: Option<String>,
+    /// Why a tool that is traced cannot load the library that notes its calls.
+    pub(super) interposer_refused: Option<String>,
     pub(super) other_tracers: Result<Vec<OtherTracer>, String>,
     /// Storage below the path; `None` if no mount holds it.
     pub(super) target: Option<Target>,
@@ -236,7 +238,12 @@ impl View<'_> {
                 Group::Rights,
                 name,
                 State::Ok,
-                "a process may be traced",
+                match &self.system.interposer_refused {
+                    None => "a process may be traced, and load a library that notes its calls".to_owned(),
+                    Some(why) => format!(
+                        "a process may be traced, but not load a library that notes its calls ({why}): each call stops it"
+                    ),
+                },
                 "without rights `verify --backend trace` sees calls, files, processes and what storage gave to reads",
             ),
             Some(why) => check(
@@ -605,6 +612,7 @@ mod tests {
                     .collect(),
             }),
             tracing_refused: None,
+            interposer_refused: None,
             other_tracers: Ok(Vec::new()),
             target,
             storage_unread: survey.unread().to_vec(),

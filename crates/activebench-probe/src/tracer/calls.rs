@@ -10,7 +10,7 @@ use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid};
 use super::requests;
-use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, UNSHARE, URING_SETUP, X32_CALL};
+use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, FORBIDDING, UNSHARE, URING_SETUP, X32_CALL};
 use crate::kernel::monotonic_ns;
 
 const OPENED_APPEND: u32 = 0o2000;
@@ -176,6 +176,10 @@ impl Tracing {
             entered.beside = if number == UNSHARE[place] { Beside::Unshare } else { Beside::UringSetup };
             return Some(entered);
         }
+        if FORBIDDING[place].contains(&number) {
+            self.forbids(tgid, number != FORBIDDING[place][1], &info.arguments);
+            return None;
+        }
         let described = number as usize + if narrow { syscalls::OF_32_BIT as usize } else { 0 };
         let description = self.descriptions.get(described).copied().flatten()?;
         entered.description = description;
@@ -245,6 +249,14 @@ impl Tracing {
             entered.record.start_ns = monotonic_ns();
         }
         Some(entered)
+    }
+
+    /// A process may be about to refuse calls to itself: what the library calls would be among them.
+    fn forbids(&mut self, tgid: u32, is_seccomp: bool, arguments: &[u64; 6]) {
+        const SET_SECCOMP: u64 = 22;
+        if is_seccomp || arguments[0] & u64::from(u32::MAX) == SET_SECCOMP {
+            self.interposed.disable(tgid);
+        }
     }
 
     /// Reads the counters of the devices below the file of a call that begins. Returns `true` if that took time.

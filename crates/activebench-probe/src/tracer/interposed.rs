@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use activebench_model::call::Op;
 use activebench_probe_abi::CallRecord;
 
-use super::calls::{argument, empty_record};
+use super::calls::{argument, empty_record, place_given, place_of};
 use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid, read_memory, write_memory};
@@ -20,6 +21,8 @@ const PAGE: u64 = 4096;
 const TABLE: u64 = GATE + PAGE;
 const RINGS: u64 = GATE + 16 * PAGE;
 const MAGIC: u64 = 0x656e_6368_6162;
+/// Third argument of the call by which it says that it is there.
+const BEGINS: u64 = 1;
 const THREADS: usize = 64;
 const NOTES: u64 = 1024;
 /// Notes of a thread from which on it waits for the tracer.
@@ -44,7 +47,16 @@ const SAMPLED: u64 = 64;
 const PARTS: u64 = 2;
 /// Unit in which a thread's reads from storage are counted (`ru_inblock` of `getrusage`).
 pub(super) const BLOCK_BYTES: u64 = 512;
+/// Numbers of the calls that are noted.
+const READ: u16 = 0;
+const WRITE: u16 = 1;
 const LSEEK: u16 = 8;
+const PREAD: u16 = 17;
+const PWRITE: u16 = 18;
+/// Most negative number of an error.
+const MOST_ERROR: i64 = 4095;
+/// Noting takes less, even where another thread gets the CPU meanwhile.
+const MOST_NOTING_NS: u32 = 1_000_000_000;
 
 /// The memory of a process that has the library.
 #[derive(Debug)]
@@ -80,7 +92,7 @@ impl Note {
     fn parse(bytes: &[u8], place: u64) -> Option<Self> {
         let wide = |at| u64::from_le_bytes(number(bytes, at));
         let half = |at| u32::from_le_bytes(number(bytes, at));
-        if wide(0) != place + 1 {
+        if wide(0) != place.wrapping_add(1) {
             return None;
         }
         let returned = u64::from(half(60)) << 32 | u64::from(half(44));
@@ -96,6 +108,27 @@ impl Note {
             fd: u16::from_le_bytes(number(bytes, 56)).into(),
             call: u16::from_le_bytes(number(bytes, 58)),
         })
+    }
+
+    /// Returns `true` for a call at the file's position.
+    fn moves_position(&self) -> bool {
+        matches!(self.call, READ | WRITE)
+    }
+
+    /// Returns `true` for what the library notes of calls that the kernel can have made before now.
+    fn is_possible(&self, now_ns: u64) -> bool {
+        let is_over = self.start_ns <= self.end_ns && self.end_ns <= now_ns && self.noting_ns < MOST_NOTING_NS;
+        let is_result = self.returned >= -MOST_ERROR;
+        let moved = u64::try_from(self.returned).unwrap_or(0);
+        let fits = |from: i64| from >= 0 && from.checked_add_unsigned(moved).is_some();
+        is_over
+            && is_result
+            && match self.call {
+                LSEEK => true,
+                READ | WRITE => moved <= self.requested.into() && fits(self.before) && self.after >= 0,
+                PREAD | PWRITE => moved <= self.requested.into() && (moved == 0 || fits(self.before)),
+                _ => false,
+            }
     }
 }
 
@@ -264,8 +297,8 @@ impl Tracing {
         }
         let Some((tgid, table)) = self.threads.get(&tid).map(|thread| (thread.tgid, thread.table)) else { return true };
         let is_ours = info.arguments[..2] == [MAGIC, TABLE] && memory::bytes(tid, TABLE) == Some(MAGIC.to_le_bytes());
-        // Its notes were read when it stopped.
-        if is_ours && !self.interposed.regions.contains_key(&tgid) {
+        // Its notes were read when it stopped. A child that shares its parent's memory does not begin.
+        if is_ours && info.arguments[2] == BEGINS && !self.interposed.regions.contains_key(&tgid) {
             let region = Region { table, taken: [0; THREADS], released: HashSet::new(), sample_due_ns: 0 };
             self.interposed.regions.insert(tgid, region);
             write_memory(tid, ENABLED, &1_u32.to_le_bytes());
@@ -331,17 +364,16 @@ impl Tracing {
     }
 
     fn record_notes(&mut self, notes: &[Note], (tid, tgid, table): (Tid, u32, TableId)) {
-        let (mut took_ns, mut from_storage, mut noting_ns) = (0, 0, 0);
+        let (mut took_ns, mut from_storage, mut noting_ns) = (0_u64, 0_u64, 0_u64);
         let now_ns = monotonic_ns();
         for note in notes {
-            let is_over = note.start_ns <= note.end_ns && note.end_ns <= now_ns;
-            let Some(record) = self.of_note(note, (tid, tgid, table)).filter(|_| is_over) else {
+            let Some(record) = self.of_note(note, (tid, tgid, table)).filter(|_| note.is_possible(now_ns)) else {
                 self.lost_calls += 1;
                 continue;
             };
-            took_ns += note.end_ns.saturating_sub(note.start_ns);
-            from_storage += u64::from(note.storage_blocks) * BLOCK_BYTES;
-            noting_ns += u64::from(note.noting_ns);
+            took_ns = took_ns.saturating_add(note.end_ns - note.start_ns);
+            from_storage = from_storage.saturating_add(u64::from(note.storage_blocks) * BLOCK_BYTES);
+            noting_ns = noting_ns.saturating_add(note.noting_ns.into());
             if record.file_kind != OTHER {
                 self.last_noted = Some(record.s_dev);
             }
@@ -349,24 +381,22 @@ impl Tracing {
             self.count_moved(&record);
             self.push_call(record);
         }
-        self.stopped_ns += noting_ns * SAMPLED * PARTS;
+        self.stopped_ns = self.stopped_ns.saturating_add(noting_ns.saturating_mul(SAMPLED * PARTS));
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.noted_storage_bytes += from_storage;
+            thread.noted_storage_bytes = thread.noted_storage_bytes.saturating_add(from_storage);
             thread.time.noted(took_ns);
         }
     }
 
     /// Returns the record of a noted call; `None` if there is no such call.
     fn of_note(&mut self, note: &Note, (tid, tgid, table): (Tid, u32, TableId)) -> Option<CallRecord> {
-        let is_noted = matches!(note.call, 0 | 1 | LSEEK | 17 | 18);
-        let description = self.descriptions.get(usize::from(note.call)).copied().flatten().filter(|_| is_noted)?;
-        let op = activebench_model::call::Op::from_code(description.op.into())?;
+        let description = self.descriptions.get(usize::from(note.call)).copied().flatten()?;
+        let op = Op::from_code(description.op.into())?;
         let requested = u64::from(note.requested);
         let arguments = match note.call {
             LSEEK => [0, note.before.cast_unsigned(), requested, 0, 0, 0],
             _ => [0, 0, requested, note.before.cast_unsigned(), 0, 0],
         };
-        let moves_position = matches!(note.call, 0 | 1);
         let mut record = CallRecord {
             start_ns: note.start_ns,
             end_ns: note.end_ns,
@@ -375,27 +405,25 @@ impl Tracing {
             op: op as u16,
             fd: note.fd,
             requested: argument(&arguments, description.length_argument, false),
+            returned: note.returned,
             ..empty_record()
         };
         self.resolve(&mut record, table, tid);
-        record.returned = note.returned;
-        if record.file_kind != OTHER {
+        let is_file = record.file_kind != OTHER;
+        record.offset = match note.moves_position() {
+            true if is_file => note.before,
+            true => -1,
+            false => argument(&arguments, description.offset_argument, false).cast_signed(),
+        };
+        if let Ok(moved) = u64::try_from(note.returned) {
+            record.offset = match note.moves_position() && is_file {
+                true => place_of(&record, op, moved, (note.before, Some(note.after))),
+                false => place_given(&record, op, moved),
+            };
+        }
+        if is_file {
             let bytes = u64::from(note.storage_blocks) * BLOCK_BYTES;
             record.storage_read_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        }
-        if !moves_position && description.offset_argument > 0 {
-            record.offset = argument(&arguments, description.offset_argument, false).cast_signed();
-        }
-        if let Ok(moved) = u64::try_from(note.returned) {
-            record.offset = match moves_position {
-                true => super::calls::place_of(&record, op, moved, (note.before, Some(note.after))),
-                false => super::calls::place_given(&record, op, moved),
-            };
-        } else if moves_position {
-            record.offset = note.before;
-        }
-        if record.file_kind == OTHER && moves_position {
-            record.offset = -1;
         }
         Some(record)
     }
@@ -429,5 +457,33 @@ mod tests {
             assert_eq!((note.fd, note.call, note.storage_blocks, note.noting_ns), (5, 17, 8, 70));
             assert_eq!(Note::parse(&bytes, 8), None);
         }
+        assert_eq!(Note::parse(&bytes_of_note(7, 0), u64::MAX), None);
+    }
+
+    #[test]
+    fn what_no_kernel_did_is_no_call() {
+        let note = Note::parse(&bytes_of_note(7, 4096), 7).expect("it is whole");
+        assert!(note.is_possible(1000));
+        let with = |change: &dyn Fn(&mut Note)| {
+            let mut other = note;
+            change(&mut other);
+            other.is_possible(1000)
+        };
+        let impossible: [&dyn Fn(&mut Note); 9] = [
+            &|note| note.end_ns = 1001,
+            &|note| note.start_ns = 201,
+            &|note| note.returned = 4097,
+            &|note| note.returned = -5000,
+            &|note| note.before = i64::MAX,
+            &|note| note.before = -1,
+            &|note| note.call = 3,
+            &|note| (note.call, note.after) = (READ, -1),
+            &|note| note.noting_ns = u32::MAX,
+        ];
+        for (number, change) in impossible.iter().enumerate() {
+            assert!(!with(change), "{number}");
+        }
+        assert!(with(&|note| (note.before, note.returned) = (-1, -22)));
+        assert!(with(&|note| (note.call, note.returned) = (LSEEK, i64::MAX)));
     }
 }

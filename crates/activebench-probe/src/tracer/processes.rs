@@ -196,8 +196,8 @@ impl Processes {
     /// Adds bytes that a call moved.
     pub(super) fn moved(&mut self, tgid: u32, read: u64, written: u64) {
         if let Some(process) = self.alive.get_mut(&tgid) {
-            process.read += read;
-            process.written += written;
+            process.read = process.read.saturating_add(read);
+            process.written = process.written.saturating_add(written);
         }
     }
 
