@@ -564,7 +564,7 @@ pub(crate) mod tests {
         let aims = aims(&[preads, direct], None, None);
         let standings: Vec<Option<Standing>> = aims.iter().map(|aim| aim.standing).collect();
         let (within, open) = (Some(Standing::Within), Some(Standing::CannotTell));
-        assert_eq!(standings, [&[within][..], &[None; 13], &[open, None, within, within, open, None, None]].concat());
+        assert_eq!(standings, [&[within][..], &[None; 13], &[open, None, within, within, open], &[None; 4]].concat());
         assert_eq!(
             aims[0].measured.as_deref(),
             Some("146 ns (95 % interval 140 to 150 ns, 6 rounds; p5 140 ns)"),
@@ -576,6 +576,24 @@ pub(crate) mod tests {
             aims[16].measured.as_deref(),
             Some("146 ns, bpftrace 400 ns (difference: 95 % interval -260 to -250 ns, 6 rounds)")
         );
+    }
+
+    #[test]
+    fn what_the_tracer_adds_is_a_share_of_what_strace_adds() {
+        let share = |traced: [f64; 6], expected: Standing| {
+            let variants = [
+                (Variant::Untraced, &*six([1000.0; 6])),
+                (Variant::Traced, &*six(traced)),
+                (Variant::Strace, &*six([31_000.0; 6])),
+            ];
+            let aims = aims(&[result("fio-psync", &variants)], None, None);
+            let aim = aims.iter().find(|aim| aim.aim.contains("10 % of what strace adds")).expect("the aim");
+            assert_eq!(aim.standing, Some(expected), "{aim:?}");
+            aim.measured.clone().expect("it is measured")
+        };
+        let noted = share([1600.0, 1500.0, 1700.0, 1600.0, 1500.0, 1700.0], Standing::Within);
+        assert!(noted.starts_with("2.0 %: 600 ns, strace 30000 ns (95 % interval"), "{noted}");
+        share([9000.0; 6], Standing::Beyond);
     }
 
     #[test]

@@ -212,7 +212,7 @@ enum BackendArgument {
     Bpf,
     /// A tracer (ptrace), which needs no rights. It sees calls, files and processes, and what /proc says of storage. It
     /// sees no device, page cache or CPU time. A library in the benchmark (LD_PRELOAD) notes calls of the C library on
-    /// files; it slows all others by some 25 us.
+    /// files; each other call takes some 25 us more.
     Trace,
 }
 
