@@ -335,17 +335,18 @@ fn of_nanoseconds(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Ai
 fn of_straces(what: &str, limit: f64, result: Option<&WorkloadResult>) -> Aim {
     let measured = result.and_then(|result| {
         let costs = result.cost_of(Variant::Traced).zip(result.cost_of(Variant::Strace))?;
-        Some((costs, result.added_beside(Variant::Traced, Variant::Strace)))
+        let rounds = result.added_beside(Variant::Traced, Variant::Strace);
+        Some((costs, rounds.iter().map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>()))
     });
     Aim {
         aim: format!("without rights at most {:.0} % of what strace adds to {what}", 100.0 * limit),
-        measured: measured.as_ref().map(|((ours, theirs), rounds)| {
+        measured: measured.as_ref().map(|((ours, theirs), shares)| {
             let percent = |share: f64| format!("{:.1}", 100.0 * share);
-            let interval = said(statistics::multiple_interval(rounds), rounds.len(), percent, " %");
+            let interval = said(statistics::median_interval(shares), shares.len(), percent, " %");
             let (ours, theirs) = (ours.added_ns_median, theirs.added_ns_median);
             format!("{} %: {ours:.0} ns, strace {theirs:.0} ns ({interval})", percent(ours / theirs))
         }),
-        standing: measured.map(|(_, rounds)| Standing::of(statistics::multiple_interval(&rounds), limit, -limit)),
+        standing: measured.map(|(_, shares)| Standing::of(statistics::median_interval(&shares), limit, -limit)),
     }
 }
 
@@ -580,20 +581,21 @@ pub(crate) mod tests {
 
     #[test]
     fn what_the_tracer_adds_is_a_share_of_what_strace_adds() {
-        let share = |traced: [f64; 6], expected: Standing| {
+        let share = |traced: f64, expected: Standing| {
+            let rounds = |ns: f64| (0..24).map(|round| Some(ns + f64::from(round % 3))).collect::<Vec<_>>();
             let variants = [
-                (Variant::Untraced, &*six([1000.0; 6])),
-                (Variant::Traced, &*six(traced)),
-                (Variant::Strace, &*six([31_000.0; 6])),
+                (Variant::Untraced, &*rounds(1000.0)),
+                (Variant::Traced, &*rounds(traced)),
+                (Variant::Strace, &*rounds(31_000.0)),
             ];
             let aims = aims(&[result("fio-psync", &variants)], None, None);
             let aim = aims.iter().find(|aim| aim.aim.contains("10 % of what strace adds")).expect("the aim");
             assert_eq!(aim.standing, Some(expected), "{aim:?}");
             aim.measured.clone().expect("it is measured")
         };
-        let noted = share([1600.0, 1500.0, 1700.0, 1600.0, 1500.0, 1700.0], Standing::Within);
+        let noted = share(1600.0, Standing::Within);
         assert!(noted.starts_with("2.0 %: 600 ns, strace 30000 ns (95 % interval"), "{noted}");
-        share([9000.0; 6], Standing::Beyond);
+        share(9000.0, Standing::Beyond);
     }
 
     #[test]
