@@ -468,8 +468,8 @@ impl Tracing {
             self.processes.begin(tgid, parent_tgid, false);
             match ptrace::share_memory(parent, child) {
                 Some(false) => self.interposed.copied(parent_tgid, tgid, table),
-                // Until the child executes, its parent waits.
-                Some(true) if waits => {}
+                // Until the child executes, its parent waits. What the child does is not the parent's.
+                Some(true) if waits => self.interposed.withdraw_of(parent_tgid),
                 // Two processes would note in one memory, or a copy of it.
                 _ => {
                     self.interposed.disable(parent_tgid);
@@ -604,8 +604,14 @@ impl Tracing {
     fn count_moved(&mut self, record: &CallRecord) {
         let (Some(op), Ok(bytes)) = (Op::from_code(record.op), u64::try_from(record.returned)) else { return };
         match op {
-            Op::Read | Op::Pread | Op::Readv | Op::Preadv => self.processes.moved(record.tgid, bytes, 0),
-            Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => self.processes.moved(record.tgid, 0, bytes),
+            Op::Read | Op::Pread | Op::Readv | Op::Preadv => {
+                self.processes.moved(record.tgid, bytes, 0);
+                self.processes.called(record.tgid, true);
+            }
+            Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => {
+                self.processes.moved(record.tgid, 0, bytes);
+                self.processes.called(record.tgid, false);
+            }
             Op::Sendfile | Op::CopyFileRange => self.processes.moved(record.tgid, bytes, bytes),
             _ => {}
         }

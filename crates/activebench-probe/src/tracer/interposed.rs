@@ -173,7 +173,8 @@ impl Interposed {
         }
     }
 
-    fn withdraw_of(&mut self, tgid: u32) {
+    /// The calls of all descriptors of a process stop again.
+    pub(super) fn withdraw_of(&mut self, tgid: u32) {
         let Some(region) = self.regions.get_mut(&tgid) else { return };
         for fd in region.released.drain() {
             write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);

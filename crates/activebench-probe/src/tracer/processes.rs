@@ -26,8 +26,8 @@ const MOST_COMMAND_BYTES: u64 = 64 << 10;
 const UNSEEN_READS: &str = "reads that no stop showed (rchar of /proc/PID/io)";
 const UNSEEN_WRITES: &str = "writes that no stop showed (wchar of /proc/PID/io)";
 /// Data that notes in the tool's memory show, and the kernel did not move.
-const UNMADE_READS: &str = "reads that it noted and never made (rchar of /proc/PID/io)";
-const UNMADE_WRITES: &str = "writes that it noted and never made (wchar of /proc/PID/io)";
+const UNMADE_READS: &str = "reads that it noted and never made (rchar and syscr of /proc/PID/io)";
+const UNMADE_WRITES: &str = "writes that it noted and never made (wchar and syscw of /proc/PID/io)";
 
 /// An open account of I/O of a thread or process.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(super) struct Io(Option<File>);
 pub(super) struct Figures {
     rchar: u64,
     wchar: u64,
+    syscr: u64,
+    syscw: u64,
     read_bytes: u64,
     write_bytes: u64,
     cancelled_write_bytes: u64,
@@ -49,6 +51,8 @@ impl Figures {
         Some(Self {
             rchar: field("rchar:")?,
             wchar: field("wchar:")?,
+            syscr: field("syscr:")?,
+            syscw: field("syscw:")?,
             read_bytes: field("read_bytes:")?,
             write_bytes: field("write_bytes:")?,
             cancelled_write_bytes: field("cancelled_write_bytes:")?,
@@ -59,6 +63,8 @@ impl Figures {
         Self {
             rchar: self.rchar.saturating_add(other.rchar),
             wchar: self.wchar.saturating_add(other.wchar),
+            syscr: self.syscr.saturating_add(other.syscr),
+            syscw: self.syscw.saturating_add(other.syscw),
             read_bytes: self.read_bytes.saturating_add(other.read_bytes),
             write_bytes: self.write_bytes.saturating_add(other.write_bytes),
             cancelled_write_bytes: self.cancelled_write_bytes.saturating_add(other.cancelled_write_bytes),
@@ -70,6 +76,8 @@ impl Figures {
         Self {
             rchar: self.rchar.saturating_sub(other.rchar),
             wchar: self.wchar.saturating_sub(other.wchar),
+            syscr: self.syscr.saturating_sub(other.syscr),
+            syscw: self.syscw.saturating_sub(other.syscw),
             read_bytes: self.read_bytes.saturating_sub(other.read_bytes),
             write_bytes: self.write_bytes.saturating_sub(other.write_bytes),
             cancelled_write_bytes: self.cancelled_write_bytes.saturating_sub(other.cancelled_write_bytes),
@@ -139,12 +147,17 @@ struct Process {
     /// The calls are not seen yet: it has no filter before it executes the tool.
     is_unfiltered: bool,
     last: Option<Figures>,
+    /// No call was added since that reading.
+    is_current: bool,
     /// The process that made it.
     parent: u32,
     /// What ended children have in their accounts: the kernel adds it to that of the parent that waits for them.
     of_children: Figures,
     read: u64,
     written: u64,
+    /// Calls that read and wrote, without an error.
+    reads: u64,
+    writes: u64,
     printed: u64,
 }
 
@@ -189,15 +202,27 @@ impl Processes {
     /// Reads the account of a process, one of whose threads ends.
     pub(super) fn read(&mut self, tgid: u32) {
         if let Some(process) = self.alive.get_mut(&tgid) {
-            process.last = figures_of(tgid).or(process.last);
+            let now = figures_of(tgid);
+            process.is_current |= now.is_some();
+            process.last = now.or(process.last);
         }
     }
 
     /// Adds bytes that a call moved.
     pub(super) fn moved(&mut self, tgid: u32, read: u64, written: u64) {
         if let Some(process) = self.alive.get_mut(&tgid) {
+            process.is_current = false;
             process.read = process.read.saturating_add(read);
             process.written = process.written.saturating_add(written);
+        }
+    }
+
+    /// Adds calls that moved data, or none at the end of a file.
+    pub(super) fn called(&mut self, tgid: u32, is_read: bool) {
+        if let Some(process) = self.alive.get_mut(&tgid) {
+            process.is_current = false;
+            let calls = if is_read { &mut process.reads } else { &mut process.writes };
+            *calls = calls.saturating_add(1);
         }
     }
 
@@ -233,8 +258,14 @@ impl Processes {
         };
         self.unseen_reads += exceeds(grown.rchar, process.read);
         self.unseen_writes += exceeds(grown.wchar, process.written);
-        self.unmade_reads += exceeds(process.read, with_children.rchar);
-        self.unmade_writes += exceeds(process.written, with_children.wchar);
+        // A process that was killed may have made calls after the last reading.
+        if process.is_current {
+            let unmade_reads = exceeds(process.read, with_children.rchar) > 0 || process.reads > with_children.syscr;
+            let unmade_writes =
+                exceeds(process.written, with_children.wchar) > 0 || process.writes > with_children.syscw;
+            self.unmade_reads += u64::from(unmade_reads);
+            self.unmade_writes += u64::from(unmade_writes);
+        }
         self.accounts.push(ProcessAccount {
             pid: tgid,
             called_read_bytes: process.read,
@@ -329,7 +360,8 @@ mod tests {
     #[test]
     fn an_account_is_parsed_whole_or_not_at_all() {
         let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
-        let figures = Figures { rchar: 1, wchar: 2, read_bytes: 5, write_bytes: 6, cancelled_write_bytes: 7 };
+        let figures =
+            Figures { rchar: 1, wchar: 2, syscr: 3, syscw: 4, read_bytes: 5, write_bytes: 6, cancelled_write_bytes: 7 };
         assert_eq!(Figures::parse(text), Some(figures));
         assert_eq!(Figures::parse("rchar: 1\n"), None);
         assert!(Io::of_thread(std::process::id(), std::process::id().cast_signed()).read_bytes().is_some());
@@ -357,13 +389,28 @@ mod tests {
         {
             processes.begin(tgid, 0, false);
             processes.moved(tgid, called, 0);
-            let last = Figures { rchar: own, ..Figures::default() };
-            processes.alive.get_mut(&tgid).expect("it lives").last = Some(last);
+            let process = processes.alive.get_mut(&tgid).expect("it lives");
+            (process.last, process.is_current) = (Some(Figures { rchar: own, ..Figures::default() }), true);
             processes.ended(tgid);
         }
         assert_eq!(processes.unseen().collect::<Vec<_>>(), [(UNMADE_READS, 1), (UNSEEN_READS, 1)]);
         assert_eq!(processes.accounts().len(), 4);
         assert_eq!(processes.accounts()[0].pid, 4);
+    }
+
+    #[test]
+    fn one_call_more_than_the_kernel_counted_was_never_made() {
+        for (noted, counted, is_current, expected) in
+            [(3, 3, true, 0), (2, 3, true, 0), (4, 3, true, 1), (4, 3, false, 0)]
+        {
+            let mut processes = Processes::default();
+            processes.begin(1, 0, false);
+            (0..noted).for_each(|_| processes.called(1, false));
+            let process = processes.alive.get_mut(&1).expect("it lives");
+            (process.last, process.is_current) = (Some(Figures { syscw: counted, ..Figures::default() }), is_current);
+            processes.ended(1);
+            assert_eq!(processes.unseen().count(), expected, "{noted} of {counted}");
+        }
     }
 
     #[test]
