@@ -171,8 +171,11 @@ mod tests {
         let unit = root.join("sys/fs/cgroup/unified/system.slice/db.service");
         fs::create_dir_all(&unit).expect("a folder");
         fs::write(unit.join("cgroup.procs"), format!("{}\n", std::process::id())).expect("a file");
-        let systemctl = root.join("systemctl");
-        fs::write(&systemctl, format!("#!/bin/sh\n{answer}\n")).expect("a file");
+        let (draft, systemctl) = (root.join("draft"), root.join("systemctl"));
+        fs::write(&draft, format!("#!/bin/sh\n{answer}\n")).expect("a file");
+        // A process that another test forks meanwhile would have the file open for writing, and it could not be executed.
+        let copied = Command::new("cp").args([&draft, &systemctl]).status().expect("cp starts");
+        assert!(copied.success(), "{copied}");
         fs::set_permissions(&systemctl, Permissions::from_mode(0o755)).expect("it is executable");
         let places = Places { root: root.to_owned(), systemctl };
         Machine { folder, places }

@@ -196,7 +196,7 @@ impl Interposed {
         let Some(region) = self.regions.get(&from) else { return };
         let (to_tid, mut taken) = (to.cast_signed(), [0; THREADS]);
         let Some(threads) = read_threads(to_tid) else { return };
-        for (place, thread) in threads.iter().enumerate() {
+        for (place, thread) in threads.iter().enumerate().filter(|(_, thread)| thread.tid != 0 || thread.head != 0) {
             taken[place] = thread.head;
             // Only the thread that made it is there.
             write_thread(to_tid, place, TAIL, &thread.head.to_le_bytes());
