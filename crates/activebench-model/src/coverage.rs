@@ -69,7 +69,8 @@ pub struct Coverage {
 pub struct Traced {
     /// Stops of the tool at calls: two for most calls.
     pub stops: u64,
-    /// Time from a stop at a call until the tool was let go on, of all such stops: the least that tracing took. `None` from
+    /// Time from a stop at a call until the tool was let go on, of all such stops, and the least that noting took of the
+    /// calls that did not stop: the least that tracing took. `None` from
     /// an activebench that did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ns: Option<u64>,

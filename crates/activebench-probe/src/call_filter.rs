@@ -26,7 +26,9 @@ pub(crate) const UNSHARE: [u32; 2] = [272, 310];
 const EXECUTE: [[u32; 2]; 2] = [[59, 322], [11, 358]];
 
 /// Numbers of `seccomp` and `prctl`, which may forbid calls that the interposer makes.
-pub(crate) const FORBIDDING: [[u32; 2]; 2] = [[317, 157], [354, 172]];
+pub(crate) const SECCOMP: [u32; 2] = [317, 354];
+/// See [`SECCOMP`].
+pub(crate) const PRCTL: [u32; 2] = [157, 172];
 
 /// The memory of the interposer; at its beginning is the instruction by which it makes calls.
 pub(crate) const GATE: u64 = 0x1ab5_0000_0000;
@@ -90,9 +92,8 @@ impl CallFilter {
                 .filter(move |number| (*number >= syscalls::OF_32_BIT) == of_32_bit);
             let place = usize::from(of_32_bit);
             own.map(|number| number % syscalls::OF_32_BIT)
-                .chain([URING_SETUP[place], UNSHARE[place]])
+                .chain([URING_SETUP[place], UNSHARE[place], SECCOMP[place], PRCTL[place]])
                 .chain(EXECUTE[place])
-                .chain(FORBIDDING[place])
         };
         let (mut wide, mut narrow) = (vec![load(NUMBER_AT)], vec![load(NUMBER_AT)]);
         // All x32 calls stop: they are counted.
@@ -228,6 +229,7 @@ mod tests {
             (ARCH_32_BIT, 13, libc::SECCOMP_RET_ALLOW),
             (ARCH_64_BIT, 425, libc::SECCOMP_RET_TRACE),
             (ARCH_64_BIT, 59, libc::SECCOMP_RET_TRACE),
+            (ARCH_64_BIT, 317, libc::SECCOMP_RET_TRACE),
             (ARCH_64_BIT, HAND_OVER, libc::SECCOMP_RET_TRACE),
             (ARCH_64_BIT, X32_CALL | 39, libc::SECCOMP_RET_TRACE),
             (0xc000_00b7, 0, libc::SECCOMP_RET_ALLOW),

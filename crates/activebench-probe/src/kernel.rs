@@ -93,8 +93,8 @@ pub struct ProbeOptions {
     pub watches: bool,
     /// Count calls of library functions.
     pub library: bool,
-    /// The file of the library that the traced tool loads for us ([`Interposer`](crate::Interposer)): it is no data of the
-    /// tool.
+    /// The file of the [`Interposer`](crate::Interposer), so that loading it does not count as the tool's I/O. `None` if
+    /// the tool does not load it.
     pub interposer: Option<FileId>,
 }
 

@@ -469,7 +469,7 @@ impl Tracing {
             match ptrace::share_memory(parent, child) {
                 Some(false) => self.interposed.copied(parent_tgid, tgid, table),
                 // Until the child executes, its parent waits. What the child does is not the parent's.
-                Some(true) if waits => self.interposed.withdraw_of(parent_tgid),
+                Some(true) if waits => self.interposed.withdraw_process(parent_tgid),
                 // Two processes would note in one memory, or a copy of it.
                 _ => {
                     self.interposed.disable(parent_tgid);
@@ -799,7 +799,7 @@ impl Tracing {
             payload: Some(self.payload.account()),
             traced: Some(Traced {
                 stops: self.stops,
-                stopped_ns: Some(self.stopped_ns),
+                stopped_ns: Some(self.stopped_ns.saturating_add(self.interposed.noting_ns())),
                 noted_calls: self.interposed.calls,
                 storage_unread_calls: self.storage_unread_calls,
                 storage_reads_elsewhere: self.elsewhere.all(),

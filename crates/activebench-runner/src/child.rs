@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use std::{env, io};
 
+use activebench_model::coverage::Backend;
 use activebench_probe::{Interposer, PRELOAD_VARIABLE};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
@@ -14,9 +15,9 @@ use rustix::process::{
 };
 use tokio::process::{Child, Command};
 
-use crate::RunOptions;
 use crate::capture::Capture;
 use crate::stub;
+use crate::{Hooks, RunOptions};
 
 /// A child that waits in our stub until it is released.
 #[derive(Debug)]
@@ -24,24 +25,33 @@ pub(crate) struct Suspended {
     pub(crate) process: Child,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    /// What the tool loads, in each process that it starts.
-    _interposer: Option<Interposer>,
     pid: Pid,
     pidfd: OwnedFd,
     control: tokio::net::UnixStream,
 }
 
-/// Returns the library that a traced tool is to load; `None` where it cannot, or is not to: all its calls stop then.
-pub(crate) fn interposer(options: &RunOptions) -> Option<Interposer> {
+/// Returns the library that a traced tool is to load; `None` where it is not to, and where it cannot, which is said.
+pub(crate) fn interposer(options: &RunOptions, hooks: &mut impl Hooks) -> Option<Interposer> {
+    if !options.preload || options.probe.backend != Backend::Ptrace {
+        return None;
+    }
     let is_other_user = options.identity.as_ref().is_some_and(|user| user.uid != geteuid().as_raw());
-    if options.preload { Interposer::new(is_other_user).ok() } else { None }
+    match Interposer::new(is_other_user) {
+        Ok(interposer) => Some(interposer),
+        Err(error) => {
+            hooks.notice(&format!(
+                "the benchmark cannot load the library that notes its calls ({error}): each call stops"
+            ));
+            None
+        }
+    }
 }
 
 /// Starts the stub and waits until it reports that it is ready. `tracer` is the process that will trace it.
 pub(crate) fn spawn_suspended(
     options: &RunOptions,
     tracer: Option<u32>,
-    interposer: Option<Interposer>,
+    interposer: Option<&Interposer>,
 ) -> io::Result<Suspended> {
     let (ours, theirs) = UnixStream::pair()?;
     // The stub inherits its end, and closes it by executing the tool.
@@ -56,7 +66,7 @@ pub(crate) fn spawn_suspended(
         program: options.program.clone(),
         parent: std::process::id(),
         tracer,
-        preload: interposer.as_ref().map(|interposer| interposer.behind(env::var_os(PRELOAD_VARIABLE).as_deref())),
+        preload: interposer.map(|interposer| interposer.behind(env::var_os(PRELOAD_VARIABLE).as_deref())),
     };
     command.args(stub::arguments(theirs.as_raw_fd(), &orders, &options.argv)?);
     let (own_stdout, own_stderr) = (io::stdout(), io::stderr());
@@ -75,7 +85,6 @@ pub(crate) fn spawn_suspended(
         process,
         stdout,
         stderr,
-        _interposer: interposer,
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty())?,
         control: tokio::net::UnixStream::from_std(ours)?,

@@ -25,7 +25,7 @@ use activebench_model::coverage::Backend;
 use activebench_model::event::StealEvent;
 use activebench_model::readings::Readings;
 use activebench_model::run::{ChildEnd, Clocks, StopReason};
-use activebench_probe::{LiveFigures, Observation, Observer, ProbeError, ProbeOptions};
+use activebench_probe::{Interposer, LiveFigures, Observation, Observer, ProbeError, ProbeOptions};
 use child::StopCause;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -73,8 +73,6 @@ pub struct RunOptions {
     pub stderr_is_terminal: bool,
     /// `true` to load a library into a tool that is traced, so that fewer calls stop ([`Interposer`]). Without it, and
     /// where it cannot be loaded, all calls that are decoded stop.
-    ///
-    /// [`Interposer`]: activebench_probe::Interposer
     pub preload: bool,
     /// How to observe.
     pub probe: ProbeOptions,
@@ -146,14 +144,15 @@ pub async fn run(
     signals: &mut Signals,
     hooks: &mut impl Hooks,
 ) -> Result<Outcome, RunError> {
-    let is_traced = options.probe.backend == Backend::Ptrace;
-    let interposer = if is_traced { child::interposer(options) } else { None };
-    let file = interposer.as_ref().and_then(|interposer| interposer.id().ok());
+    // Each process of the tree loads it: it has to be there until the last one has ended.
+    let interposer = child::interposer(options, hooks);
+    let file = interposer.as_ref().map(Interposer::id);
     let mut probe = observer.attach(ProbeOptions { interposer: file, ..options.probe.clone() })?;
     child::adopt_orphans().map_err(system("become the reaper of the tree"))?;
 
-    let tracer = is_traced.then(|| probe.pid());
-    let mut child = child::spawn_suspended(options, tracer, interposer).map_err(system("start the suspended child"))?;
+    let tracer = (options.probe.backend == Backend::Ptrace).then(|| probe.pid());
+    let child = child::spawn_suspended(options, tracer, interposer.as_ref());
+    let mut child = child.map_err(system("start the suspended child"))?;
     let mut end = ChildEnd { pid: Some(child.pid()), ..ChildEnd::default() };
     probe.follow(child.pidfd(), child.pid(), clock::monotonic_ns())?;
     let mut limits = limits::Watch::default();

@@ -10,7 +10,7 @@ use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid};
 use super::requests;
-use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, FORBIDDING, UNSHARE, URING_SETUP, X32_CALL};
+use crate::call_filter::{ARCH_32_BIT, ARCH_64_BIT, PRCTL, SECCOMP, UNSHARE, URING_SETUP, X32_CALL};
 use crate::kernel::monotonic_ns;
 
 const OPENED_APPEND: u32 = 0o2000;
@@ -25,6 +25,8 @@ const SETTING_FLAGS: u32 = 4;
 const DISCARDING: [u32; 2] = [0x1277, 0x127d];
 const MSYNC_ASYNC: u64 = 1;
 const PUNCH_HOLE: u64 = 2;
+/// `prctl`: `PR_SET_SECCOMP`.
+const SET_SECCOMP: u64 = 22;
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 const CLONE_FILES: u64 = 0x400;
 /// `close_range`, which has the same number in both tables.
@@ -176,8 +178,9 @@ impl Tracing {
             entered.beside = if number == UNSHARE[place] { Beside::Unshare } else { Beside::UringSetup };
             return Some(entered);
         }
-        if FORBIDDING[place].contains(&number) {
-            self.forbids(tgid, number != FORBIDDING[place][1], &info.arguments);
+        if number == SECCOMP[place] || number == PRCTL[place] && argument(&info.arguments, 1, true) == SET_SECCOMP {
+            // The process may be about to refuse itself calls that the library makes.
+            self.interposed.disable(tgid);
             return None;
         }
         let described = number as usize + if narrow { syscalls::OF_32_BIT as usize } else { 0 };
@@ -249,14 +252,6 @@ impl Tracing {
             entered.record.start_ns = monotonic_ns();
         }
         Some(entered)
-    }
-
-    /// A process may be about to refuse calls to itself: what the library calls would be among them.
-    fn forbids(&mut self, tgid: u32, is_seccomp: bool, arguments: &[u64; 6]) {
-        const SET_SECCOMP: u64 = 22;
-        if is_seccomp || arguments[0] & u64::from(u32::MAX) == SET_SECCOMP {
-            self.interposed.disable(tgid);
-        }
     }
 
     /// Reads the counters of the devices below the file of a call that begins. Returns `true` if that took time.
@@ -346,7 +341,7 @@ impl Tracing {
     fn descriptors_change(&mut self, entered: &Entered, table: TableId) {
         match entered.op() {
             Some(Op::Close) if entered.number == CLOSE_RANGE => {
-                self.interposed.withdraw_all(Some(table));
+                self.interposed.withdraw_table(table);
                 self.files.forget_table(table);
             }
             Some(Op::Close) => self.forget(table, entered.record.fd),

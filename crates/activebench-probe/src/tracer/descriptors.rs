@@ -83,7 +83,7 @@ pub(super) struct Descriptors {
     unlisted: HashSet<u64>,
     /// Overlays with the file system below.
     overlays: HashMap<u32, u32>,
-    /// The file of our own library, which is no data of the tool.
+    /// The file of the interposer. The tool loads it, but does not measure with it.
     own: Option<FileId>,
 }
 

@@ -1,15 +1,15 @@
 //! The tracer's side of the interposer ([`interposer/interposer.c`](../../interposer/interposer.c)): it releases the
 //! descriptors whose files it knows, and reads the notes of the calls on them at each stop of the process.
 //!
-//! What is read lies in the tool's own memory, so it is the tool's word: the bytes of each process are compared with the
-//! kernel's account of it, in both directions.
+//! What is read lies in the tool's own memory, so it is the tool's word: the bytes and the number of calls of each process
+//! are compared with the kernel's account of it ([`super::processes`]).
 
 use std::collections::{HashMap, HashSet};
 
 use activebench_model::call::Op;
 use activebench_probe_abi::CallRecord;
 
-use super::calls::{argument, empty_record, place_given, place_of};
+use super::calls::{argument, empty_record, number_of, place_given, place_of};
 use super::descriptors::{OTHER, TableId};
 use super::memory;
 use super::ptrace::{EntryInfo, Tid, read_memory, write_memory};
@@ -30,7 +30,9 @@ const FULL: u64 = NOTES - 16;
 const DESCRIPTORS: i32 = 4096;
 const NOTE_BYTES: usize = 64;
 const THREAD_BYTES: usize = 64;
-/// How a descriptor is released: the data that is written to it is looked at now and then, or not.
+/// How a descriptor is released: its calls stop; its calls are noted, and the data that is written to it is looked at
+/// now and then, or not.
+const STOPS: u8 = 0;
 const SAMPLED_DATA: u8 = 1;
 const UNSAMPLED_DATA: u8 = 2;
 /// Places in the table.
@@ -42,9 +44,6 @@ const OF_THREADS: u64 = RELEASED + DESCRIPTORS as u64;
 const TID: usize = 0;
 const HEAD: usize = 8;
 const TAIL: usize = 16;
-/// The library measures what noting takes once in so many calls, and of it the part before the call.
-const SAMPLED: u64 = 64;
-const PARTS: u64 = 2;
 /// Unit in which a thread's reads from storage are counted (`ru_inblock` of `getrusage`).
 pub(super) const BLOCK_BYTES: u64 = 512;
 /// Numbers of the calls that are noted.
@@ -55,8 +54,6 @@ const PREAD: u16 = 17;
 const PWRITE: u16 = 18;
 /// Most negative number of an error.
 const MOST_ERROR: i64 = 4095;
-/// Noting takes less, even where another thread gets the CPU meanwhile.
-const MOST_NOTING_NS: u32 = 1_000_000_000;
 
 /// The memory of a process that has the library.
 #[derive(Debug)]
@@ -83,15 +80,11 @@ struct Note {
     call: u16,
 }
 
-fn number<const N: usize>(bytes: &[u8], place: usize) -> [u8; N] {
-    bytes[place..place + N].try_into().unwrap_or([0; N])
-}
-
 impl Note {
     /// Returns the note at this place since the thread began; `None` if it is not whole (yet).
     fn parse(bytes: &[u8], place: u64) -> Option<Self> {
-        let wide = |at| u64::from_le_bytes(number(bytes, at));
-        let half = |at| u32::from_le_bytes(number(bytes, at));
+        let wide = |at: usize| number_of(&bytes[at..at + 8]);
+        let half = |at: usize| number_of(&bytes[at..at + 4]) as u32;
         if wide(0) != place.wrapping_add(1) {
             return None;
         }
@@ -105,8 +98,8 @@ impl Note {
             returned: returned.cast_signed(),
             storage_blocks: half(48),
             noting_ns: half(52),
-            fd: u16::from_le_bytes(number(bytes, 56)).into(),
-            call: u16::from_le_bytes(number(bytes, 58)),
+            fd: number_of(&bytes[56..58]) as i32,
+            call: number_of(&bytes[58..60]) as u16,
         })
     }
 
@@ -115,21 +108,33 @@ impl Note {
         matches!(self.call, READ | WRITE)
     }
 
-    /// Returns `true` for what the library notes of calls that the kernel can have made before now.
+    /// Returns `true` if the kernel can have made this call before now.
     fn is_possible(&self, now_ns: u64) -> bool {
-        let is_over = self.start_ns <= self.end_ns && self.end_ns <= now_ns && self.noting_ns < MOST_NOTING_NS;
-        let is_result = self.returned >= -MOST_ERROR;
-        let moved = u64::try_from(self.returned).unwrap_or(0);
-        let fits = |from: i64| from >= 0 && from.checked_add_unsigned(moved).is_some();
-        is_over
-            && is_result
-            && match self.call {
-                LSEEK => true,
-                READ | WRITE => moved <= self.requested.into() && fits(self.before) && self.after >= 0,
-                PREAD | PWRITE => moved <= self.requested.into() && (moved == 0 || fits(self.before)),
-                _ => false,
-            }
+        if self.start_ns > self.end_ns || self.end_ns > now_ns {
+            return false;
+        }
+        let Ok(moved) = u64::try_from(self.returned) else { return self.returned >= -MOST_ERROR };
+        let fits = self.before >= 0 && self.before.checked_add_unsigned(moved).is_some();
+        match self.call {
+            LSEEK => true,
+            READ | WRITE => moved <= self.requested.into() && fits && self.after >= 0,
+            PREAD | PWRITE => moved <= self.requested.into() && fits,
+            // No other call is noted.
+            _ => false,
+        }
     }
+}
+
+impl Region {
+    /// The calls of all descriptors stop again.
+    fn withdraw(&mut self, tgid: u32) {
+        self.released.drain().for_each(|fd| write_released(tgid.cast_signed(), fd, STOPS));
+    }
+}
+
+/// Says in the memory of a task how a descriptor is released.
+fn write_released(tid: Tid, fd: i32, how: u8) {
+    write_memory(tid, RELEASED + u64::from(fd.cast_unsigned()), &[how]);
 }
 
 /// The processes that have the library, and what it noted in all.
@@ -137,31 +142,42 @@ impl Note {
 pub(super) struct Interposed {
     regions: HashMap<u32, Region>,
     pub(super) calls: u64,
+    /// The least that noting one of them took before the call, of those for which it was measured.
+    least_noting_ns: Option<u32>,
 }
 
 impl Interposed {
-    /// A call of these descriptors stops again.
+    /// The calls of a descriptor stop again.
     pub(super) fn withdraw(&mut self, table: TableId, fd: i32) {
         for (tgid, region) in self.regions.iter_mut().filter(|(_, region)| region.table == table) {
             if region.released.remove(&fd) {
-                write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
+                write_released(tgid.cast_signed(), fd, STOPS);
             }
         }
     }
 
-    /// The calls of all descriptors of a table stop again; of `None` those of all tables.
-    pub(super) fn withdraw_all(&mut self, table: Option<TableId>) {
-        for (tgid, region) in self.regions.iter_mut().filter(|(_, of)| table.is_none_or(|table| of.table == table)) {
-            for fd in region.released.drain() {
-                write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
-            }
+    /// The calls of all descriptors of a table stop again.
+    pub(super) fn withdraw_table(&mut self, table: TableId) {
+        let of_table = self.regions.iter_mut().filter(|(_, region)| region.table == table);
+        of_table.for_each(|(tgid, region)| region.withdraw(*tgid));
+    }
+
+    /// The calls of all descriptors of a process stop again.
+    pub(super) fn withdraw_process(&mut self, tgid: u32) {
+        if let Some(region) = self.regions.get_mut(&tgid) {
+            region.withdraw(tgid);
         }
+    }
+
+    /// Returns the least that noting took in all.
+    pub(super) fn noting_ns(&self) -> u64 {
+        self.least_noting_ns.map_or(0, |each_ns| self.calls.saturating_mul(each_ns.into()))
     }
 
     /// A process notes no more: its threads have different descriptors under the same numbers, or others write its memory.
     pub(super) fn disable(&mut self, tgid: u32) {
-        if self.regions.contains_key(&tgid) {
-            self.withdraw_of(tgid);
+        if let Some(region) = self.regions.get_mut(&tgid) {
+            region.withdraw(tgid);
             write_memory(tgid.cast_signed(), ENABLED, &0_u32.to_le_bytes());
         }
     }
@@ -170,14 +186,6 @@ impl Interposed {
     pub(super) fn disable_memory(&self, tid: Tid) {
         if !self.regions.is_empty() && memory::bytes(tid, TABLE) == Some(MAGIC.to_le_bytes()) {
             write_memory(tid, ENABLED, &0_u32.to_le_bytes());
-        }
-    }
-
-    /// The calls of all descriptors of a process stop again.
-    pub(super) fn withdraw_of(&mut self, tgid: u32) {
-        let Some(region) = self.regions.get_mut(&tgid) else { return };
-        for fd in region.released.drain() {
-            write_memory(tgid.cast_signed(), RELEASED + u64::from(fd.cast_unsigned()), &[0]);
         }
     }
 
@@ -203,11 +211,8 @@ impl Interposed {
             write_thread(to_tid, place, TID, &(if thread.tid == 0 { 0 } else { to_tid }).to_le_bytes());
         }
         // What the new process prints is looked at anew.
-        let printed = |fd: &i32| (1..=2).contains(fd);
-        for fd in region.released.iter().filter(|fd| printed(fd)) {
-            write_memory(to_tid, RELEASED + u64::from(fd.cast_unsigned()), &[0]);
-        }
-        let released = region.released.iter().copied().filter(|fd| !printed(fd)).collect();
+        let (printed, released) = region.released.iter().copied().partition::<HashSet<i32>, _>(is_printed);
+        printed.into_iter().for_each(|fd| write_released(to_tid, fd, STOPS));
         let sample_due_ns = region.sample_due_ns;
         self.regions.insert(to, Region { table, taken, released, sample_due_ns });
     }
@@ -223,6 +228,11 @@ impl Interposed {
     }
 }
 
+/// Returns `true` for standard output and standard error.
+fn is_printed(fd: &i32) -> bool {
+    (1..=2).contains(fd)
+}
+
 /// A thread's part of the table.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -232,10 +242,8 @@ struct Part {
 
 fn read_threads(tid: Tid) -> Option<Vec<Part>> {
     let bytes: [u8; THREADS * THREAD_BYTES] = memory::bytes(tid, OF_THREADS)?;
-    let part = |bytes: &[u8]| Part {
-        tid: i32::from_le_bytes(number(bytes, TID)),
-        head: u64::from_le_bytes(number(bytes, HEAD)),
-    };
+    let part =
+        |bytes: &[u8]| Part { tid: number_of(&bytes[TID..TID + 4]) as i32, head: number_of(&bytes[HEAD..HEAD + 8]) };
     Some(bytes.chunks_exact(THREAD_BYTES).map(part).collect())
 }
 
@@ -315,13 +323,13 @@ impl Tracing {
         let never_waits = self.files.resolve(table, call.tid.cast_signed(), call.fd).never_waits;
         // What a process prints is looked at, up to a bound.
         let most = if call.file_kind == OTHER { MOST_OUTPUT } else { MOST_OUTPUT_TO_FILE };
-        let is_printed = (1..=2).contains(&call.fd) && !self.processes.has_printed_more(call.tgid, most);
+        let is_looked_at = is_printed(&call.fd) && !self.processes.has_printed_more(call.tgid, most);
         let Some(region) = self.interposed.regions.get_mut(&call.tgid) else { return };
         let is_there = (0..DESCRIPTORS).contains(&call.fd) && region.table == table;
-        let may_be = never_waits && is_there && !is_printed;
+        let may_be = never_waits && is_there && !is_looked_at;
         if may_be && region.released.insert(call.fd) {
             let how = if call.file_kind == OTHER { UNSAMPLED_DATA } else { SAMPLED_DATA };
-            write_memory(call.tid.cast_signed(), RELEASED + u64::from(call.fd.cast_unsigned()), &[how]);
+            write_released(call.tid.cast_signed(), call.fd, how);
         }
     }
 
@@ -365,7 +373,7 @@ impl Tracing {
     }
 
     fn record_notes(&mut self, notes: &[Note], (tid, tgid, table): (Tid, u32, TableId)) {
-        let (mut took_ns, mut from_storage, mut noting_ns) = (0_u64, 0_u64, 0_u64);
+        let (mut took_ns, mut from_storage) = (0_u64, 0_u64);
         let now_ns = monotonic_ns();
         for note in notes {
             let Some(record) = self.of_note(note, (tid, tgid, table)).filter(|_| note.is_possible(now_ns)) else {
@@ -374,7 +382,8 @@ impl Tracing {
             };
             took_ns = took_ns.saturating_add(note.end_ns - note.start_ns);
             from_storage = from_storage.saturating_add(u64::from(note.storage_blocks) * BLOCK_BYTES);
-            noting_ns = noting_ns.saturating_add(note.noting_ns.into());
+            let noting_ns = [self.interposed.least_noting_ns, (note.noting_ns > 0).then_some(note.noting_ns)];
+            self.interposed.least_noting_ns = noting_ns.into_iter().flatten().min();
             if record.file_kind != OTHER {
                 self.last_noted = Some(record.s_dev);
             }
@@ -382,14 +391,13 @@ impl Tracing {
             self.count_moved(&record);
             self.push_call(record);
         }
-        self.stopped_ns = self.stopped_ns.saturating_add(noting_ns.saturating_mul(SAMPLED * PARTS));
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.noted_storage_bytes = thread.noted_storage_bytes.saturating_add(from_storage);
             thread.time.noted(took_ns);
         }
     }
 
-    /// Returns the record of a noted call; `None` if there is no such call.
+    /// Returns the record of a noted call; `None` for a number that no call has.
     fn of_note(&mut self, note: &Note, (tid, tgid, table): (Tid, u32, TableId)) -> Option<CallRecord> {
         let description = self.descriptions.get(usize::from(note.call)).copied().flatten()?;
         let op = Op::from_code(description.op.into())?;
@@ -470,7 +478,7 @@ mod tests {
             change(&mut other);
             other.is_possible(1000)
         };
-        let impossible: [&dyn Fn(&mut Note); 9] = [
+        let impossible: [&dyn Fn(&mut Note); 8] = [
             &|note| note.end_ns = 1001,
             &|note| note.start_ns = 201,
             &|note| note.returned = 4097,
@@ -479,7 +487,6 @@ mod tests {
             &|note| note.before = -1,
             &|note| note.call = 3,
             &|note| (note.call, note.after) = (READ, -1),
-            &|note| note.noting_ns = u32::MAX,
         ];
         for (number, change) in impossible.iter().enumerate() {
             assert!(!with(change), "{number}");

@@ -202,7 +202,7 @@ pub(super) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-/// Writes into the memory of a traced process. One that has ended has none, which is no error.
+/// Writes into the memory of a traced process. Nothing happens if the process has ended.
 pub(super) fn write_memory(tid: Tid, address: u64, bytes: &[u8]) {
     let Ok(address) = usize::try_from(address) else { return };
     let ours = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
