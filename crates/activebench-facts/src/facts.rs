@@ -74,7 +74,7 @@ use activebench_model::event::RecordClass;
 use activebench_model::fact::Facts;
 use activebench_model::grouped::Grouped;
 use activebench_model::hook::Hook;
-use activebench_model::phase::{Part, Phase};
+use activebench_model::phase::{Part, Phase, Window};
 use activebench_model::run::Manifest;
 use foldhash::{HashMap, HashSet};
 
@@ -85,7 +85,7 @@ use call_family::CallFamily;
 use device::DevicePlan;
 pub use index::Index;
 use inserted::SharedProcesses;
-use part_index::PartIndex;
+use part_index::{PartIndex, PartTasks};
 pub use places::hits_by_file;
 use record_losses::Gap;
 use syncs::SyncLog;
@@ -132,12 +132,12 @@ impl Gaps {
     }
 }
 
-/// Returns every family, before the first call.
-fn families(phases: &[Phase]) -> Vec<Box<dyn CallFamily>> {
+/// Returns every family, before the first call. `tasks` are those of each phase, `together` when they all were at work.
+fn families(phases: &[Phase], tasks: &[PartTasks], together: &[Result<Window, String>]) -> Vec<Box<dyn CallFamily>> {
     vec![
         Box::new(names::NameTally::new(phases)),
         Box::new(shared::SharedBytes::new(phases)),
-        Box::new(task_rates::Paces::new(phases)),
+        Box::new(task_rates::Paces::new(phases, tasks, together)),
     ]
 }
 
@@ -172,8 +172,12 @@ pub fn resolve_phases(
     let limits = limits(index, &phases, &index::parts_by_file(&phases), &syncs);
     let mut parts = PartIndex::new(&phases);
 
-    let mut tally = Tally::new(index, &phases, &syncs, &limits);
-    let mut families = families(&phases);
+    let tasks: Vec<PartTasks> = phases.iter().map(|phase| PartTasks::of(&phase.parts)).collect();
+    let together: Vec<Result<Window, String>> =
+        phases.iter().zip(&tasks).map(|(phase, tasks)| rate_in_fifths::time_together(phase, tasks)).collect();
+    let mut tally = Tally::new(index, &phases, &tasks, &syncs, &limits);
+    let mut families = families(&phases, &tasks, &together);
+    drop(tasks);
     let mut whole = run_facts::WholeRun::default();
     for batch in source.calls() {
         for call in batch?.iter().filter(|call| own(call)) {
@@ -223,9 +227,9 @@ pub fn resolve_phases(
     // The largest structure in memory, and not needed for the device.
     drop(tally);
     let own_files: HashSet<FileId> = index.files.iter().map(|file| file.id).collect();
-    let planned = phases.iter().zip(&durable);
-    let mut plans: Vec<DevicePlan> =
-        planned.map(|(phase, durable)| device_facts::plan(manifest, index, phase, durable)).collect();
+    let planned = phases.iter().zip(&durable).zip(together);
+    let plan = |((phase, durable), together)| device_facts::plan(manifest, index, phase, durable, together);
+    let mut plans: Vec<DevicePlan> = planned.map(plan).collect();
     plans.push(whole.device_plan(manifest));
     for (number, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| phase.window.is_some()) {
         families.iter_mut().for_each(|family| family.add_facts(number, phase, &gaps[number].calls, &mut facts[number]));

@@ -26,6 +26,12 @@ const NAME_FIFTHS: [FactName; 5] = [
 /// the 97.5 % quantile of Student's t with 4 degrees of freedom, times the root of 2/5.
 const SCATTER: f64 = 2.776 * 0.632_455_5;
 
+/// By how much more the rate of another pass may differ where a device served this one, as a share. A device drifts from
+/// pass to pass more than within one, and a machine that the observer keeps from being idle answers sooner: in 20 pairs
+/// of runs on two virtual CPUs, direct reads were 1 % slower without observation and fsyncs 4 % (medians), and 16 of
+/// the 22 figures beyond the scatter within the observed pass were so by less than this.
+const BETWEEN_PASSES: f64 = 0.05;
+
 /// Returns the claimed figure without the observation.
 ///
 /// # Errors
@@ -66,7 +72,10 @@ fn scatter(facts: &Facts) -> Option<f64> {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
     let deviation = (squares / (rates.len() - 1) as f64).sqrt();
-    (mean > 0.0).then(|| SCATTER * deviation / mean)
+    let is_without_device =
+        [FactName::DeviceReadBytes, FactName::DeviceWriteBytes].into_iter().all(|name| facts.complete(name) == Ok(0.0));
+    let between_passes = if is_without_device { 0.0 } else { BETWEEN_PASSES };
+    (mean > 0.0).then(|| SCATTER * deviation / mean + between_passes)
 }
 
 #[cfg(test)]
@@ -123,12 +132,15 @@ mod tests {
     #[test]
     fn another_run_scatters_as_much_as_this_one_did() {
         let rates = [90.0, 110.0, 100.0, 95.0, 105.0];
-        let of: Vec<_> = TAKEN.into_iter().chain(FIFTHS.into_iter().zip(rates)).collect();
-        let found = interval(&facts(&of), Metric::Throughput, 720.0).expect("known");
-        let again = found.again.expect("known");
         // The standard deviation is 7.9 %.
-        assert!((again.low - 800.0 * (1.0 - 0.138_8)).abs() < 0.1, "{again:?}");
-        assert!((again.high - 900.0 * (1.0 + 0.138_8)).abs() < 0.1, "{again:?}");
+        for (read_bytes, scatter) in [(0.0, 0.138_8), (4096.0, 0.188_8)] {
+            let device = [(FactName::DeviceReadBytes, read_bytes), (FactName::DeviceWriteBytes, 0.0)];
+            let of: Vec<_> = TAKEN.into_iter().chain(FIFTHS.into_iter().zip(rates)).chain(device).collect();
+            let found = interval(&facts(&of), Metric::Throughput, 720.0).expect("known");
+            let again = found.again.expect("known");
+            assert!((again.low - 800.0 * (1.0 - scatter)).abs() < 0.1, "{again:?}");
+            assert!((again.high - 900.0 * (1.0 + scatter)).abs() < 0.1, "{again:?}");
+        }
         assert_eq!(interval(&facts(&TAKEN), Metric::Throughput, 720.0).expect("known").again, None);
     }
 }

@@ -57,6 +57,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     Shape::new("syncs-between-reopens", 4, syncs_between_reopens),
     Shape::new("threads", 100, threads),
     Shape::new("processes", 3, processes),
+    Shape::new("processes-that-create", 3, processes_that_create),
     Shape::new("descriptors", 2, descriptors),
     Shape::new("dups", 3, dups),
     Shape::new("mappings", 2, mappings),
@@ -366,21 +367,45 @@ fn threads(units: u64) -> Made {
     Made::of_unknown_tool(MadeEvents { calls, tasks, cpu, ..MadeEvents::default() })
 }
 
-/// A process for each read.
-fn processes(units: u64) -> Made {
+/// The calls of processes that end behind their calls, each with a number of calls of `of`.
+fn of_processes(units: u64, calls_of_unit: u64, of: impl Fn(u64) -> Call + 'static) -> MadeEvents {
     let tid = |unit: u64| TOOL + 1 + unit as u32;
-    let calls = Generated::new(3 * units, move |number| {
-        let call = match number % 3 {
-            0 => open(number, 3),
-            1 => data(number, Op::Pread, 3, number / 3),
-            _ => call(number, Op::Close, 3),
-        };
-        Call { tid: tid(number / 3), tgid: tid(number / 3), ..call }
+    let calls = Generated::new(calls_of_unit * units, move |number| {
+        let tid = tid(number / calls_of_unit);
+        Call { tid, tgid: tid, ..of(number) }
     });
     let tasks = tasks("/usr/bin/tool", units, move |unit| {
-        (tid(unit), tid(unit), at(3 * unit) - 100, at(3 * unit + 2) + STEP_NS * 3 / 4)
+        let (first, last) = (calls_of_unit * unit, calls_of_unit * (unit + 1) - 1);
+        (tid(unit), tid(unit), at(first) - 100, at(last) + STEP_NS * 3 / 4)
     });
-    Made::of_unknown_tool(MadeEvents { calls, tasks, ..MadeEvents::default() })
+    MadeEvents { calls, tasks, ..MadeEvents::default() }
+}
+
+/// A process for each read.
+fn processes(units: u64) -> Made {
+    Made::of_unknown_tool(of_processes(units, 3, |number| match number % 3 {
+        0 => open(number, 3),
+        1 => data(number, Op::Pread, 3, number / 3),
+        _ => call(number, Op::Close, 3),
+    }))
+}
+
+/// A process for each file that is created.
+fn processes_that_create(units: u64) -> Made {
+    let of = |number: u64| {
+        let call = match number % 3 {
+            0 => Call { open_flags: open_bits::WRITABLE | open_bits::CREATE, ..open(number, 3) },
+            1 => data(number, Op::Pwrite, 3, 0),
+            _ => call(number, Op::Close, 3),
+        };
+        Call { file: Some(file(number / 3)), ..call }
+    };
+    let mut events = of_processes(units, 3, of);
+    events.names = Generated::new(units, move |unit| {
+        let name = name_of(&of(3 * unit), format!("/mnt/file{unit}"));
+        NameEvent { tid: TOOL + 1 + unit as u32, tgid: TOOL + 1 + unit as u32, ..name }
+    });
+    Made::of_unknown_tool(events)
 }
 
 /// One file through as many descriptors as there are reads, all open at the end.

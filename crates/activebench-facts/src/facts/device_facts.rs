@@ -16,7 +16,7 @@ use super::depth::QueueDepth;
 use super::device::{Below, BelowTally, DevicePlan, DeviceSeen, Devices, DevicesOfFiles, FilePlan};
 use super::index::Index;
 use super::latency::LatencyNames;
-use super::rate_in_fifths::{FifthNames, time_together};
+use super::rate_in_fifths::FifthNames;
 use super::record_losses::Gap;
 use super::windows::end_of;
 
@@ -61,8 +61,14 @@ const OF_REQUESTS: [FactName; 10] = [
     FactName::DeviceQueueDepthMax,
 ];
 
-/// Plans which events count for a phase, and at which devices.
-pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durable: &DurableEnds) -> DevicePlan {
+/// Plans which events count for a phase, and at which devices. `together` is when all its tasks were at work.
+pub(super) fn plan(
+    manifest: &Manifest,
+    index: &Index<'_>,
+    phase: &Phase,
+    durable: &DurableEnds,
+    together: Result<Window, String>,
+) -> DevicePlan {
     let window = phase.window.unwrap_or(Window { start_ns: 0, end_ns: 0 });
     let mut files = HashMap::default();
     let mut all = HashSet::default();
@@ -102,7 +108,7 @@ pub(super) fn plan(manifest: &Manifest, index: &Index<'_>, phase: &Phase, durabl
         None if all.is_empty() => Err("the phase has no files".to_owned()),
         None => Ok(all),
     };
-    let together = Some(time_together(phase));
+    let together = Some(together);
     let targets = manifest.host.targets_of(phase.parts.iter().map(|part| part.file));
     let below = Below::of(targets);
     DevicePlan { window, files, devices, span_end_ns, direction: phase.direction, together, below }

@@ -51,6 +51,8 @@ pub struct Index<'a> {
     threads: Vec<u32>,
     deletions: HashMap<FileId, Vec<u64>>,
     tasks_by_tid: Grouped<u32, &'a Task>,
+    /// Empty without a pass over names.
+    tasks_by_tgid: Grouped<u32, &'a Task>,
     /// Of each process the file systems on which it created files, by their devices; empty without a pass over names.
     created_on: HashMap<u32, BTreeSet<u32>>,
 }
@@ -132,6 +134,10 @@ impl<'a> Index<'a> {
             written,
             deletions,
             tasks_by_tid: Grouped::new(activity.tasks.iter().map(|task| (task.tid, task)), |_| ()),
+            tasks_by_tgid: Grouped::new(
+                activity.tasks.iter().filter(|_| over_names).map(|task| (task.tgid, task)),
+                |_| (),
+            ),
             created_on,
         }
     }
@@ -147,12 +153,10 @@ impl<'a> Index<'a> {
         self.tasks_by_tid.get(&tid)
     }
 
-    /// Returns the threads of a process that lived inside a span, ascending.
+    /// Returns the threads of a process that lived inside a span of a pass over names, ascending.
     pub(super) fn threads_of_process(&self, tgid: u32, start_ns: u64, end_ns: u64) -> Vec<u32> {
-        let lived = |task: &&Task| {
-            task.tgid == tgid && task.start_ns <= end_ns && task.end_ns.is_none_or(|ended_ns| ended_ns >= start_ns)
-        };
-        let mut tids: Vec<u32> = self.tasks.iter().filter(lived).map(|task| task.tid).collect();
+        let lived = |task: &&&Task| task.start_ns <= end_ns && task.end_ns.is_none_or(|ended_ns| ended_ns >= start_ns);
+        let mut tids: Vec<u32> = self.tasks_by_tgid.get(&tgid).iter().filter(lived).map(|task| task.tid).collect();
         tids.sort_unstable();
         tids.dedup();
         tids

@@ -34,31 +34,43 @@ impl PartPlace {
     }
 }
 
-/// Returns the number of each part's task, and of tasks. Parts of the same threads of a process are those of one task;
-/// tasks are numbered in the order of their first parts.
-///
-/// Lists, and no table: there may be a million tasks of one part each.
-pub(super) fn tasks_of_parts(parts: &[Part]) -> (Vec<u32>, usize) {
-    let number = |index: usize| u32::try_from(index).expect("fewer than 2^32 parts fit into memory");
-    let task = |place: u32| {
-        let part = &parts[place as usize];
-        (part.tgid, part.tids.as_slice())
-    };
-    let mut by_task: Vec<u32> = (0..number(parts.len())).collect();
-    by_task.sort_unstable_by(|one, other| task(*one).cmp(&task(*other)).then(one.cmp(other)));
-    // First the number of the task's first part.
-    let mut task_of = vec![0; parts.len()];
-    for of_task in by_task.chunk_by(|one, other| task(*one) == task(*other)) {
-        of_task.iter().for_each(|place| task_of[*place as usize] = of_task[0]);
+/// The tasks of a phase: parts of the same threads of a process are those of one task. Tasks are numbered in the order of
+/// their first parts.
+pub(super) struct PartTasks {
+    /// The task of each part.
+    pub(super) of_parts: Vec<u32>,
+    /// The number of tasks.
+    pub(super) count: usize,
+}
+
+impl PartTasks {
+    /// Finds the tasks of a phase's parts.
+    ///
+    /// Lists, and no table: there may be a million tasks of one part each.
+    pub(super) fn of(parts: &[Part]) -> Self {
+        let number = |index: usize| u32::try_from(index).expect("fewer than 2^32 parts fit into memory");
+        let order = |one: u32, other: u32| {
+            let (one, other) = (&parts[one as usize], &parts[other as usize]);
+            // Mostly a part names no thread or one.
+            let threads = || one.tids.first().cmp(&other.tids.first()).then_with(|| one.tids.cmp(&other.tids));
+            one.tgid.cmp(&other.tgid).then_with(threads)
+        };
+        let mut by_task: Vec<u32> = (0..number(parts.len())).collect();
+        by_task.sort_unstable_by(|one, other| order(*one, *other).then(one.cmp(other)));
+        // First the number of the task's first part.
+        let mut of_parts = vec![0; parts.len()];
+        for of_task in by_task.chunk_by(|one, other| order(*one, *other).is_eq()) {
+            of_task.iter().for_each(|place| of_parts[*place as usize] = of_task[0]);
+        }
+        drop(by_task);
+        let mut count = 0;
+        for place in 0..of_parts.len() {
+            let first = of_parts[place] as usize;
+            of_parts[place] = if first == place { count } else { of_parts[first] };
+            count += u32::from(first == place);
+        }
+        Self { of_parts, count: count as usize }
     }
-    drop(by_task);
-    let mut tasks = 0;
-    for place in 0..task_of.len() {
-        let first = task_of[place] as usize;
-        task_of[place] = if first == place { tasks } else { task_of[first] };
-        tasks += u32::from(first == place);
-    }
-    (task_of, tasks as usize)
 }
 
 impl PartIndex {

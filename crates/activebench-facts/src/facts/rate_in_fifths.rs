@@ -4,7 +4,7 @@ use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::phase::{Phase, Window};
 use activebench_model::units::Quantity;
 
-use super::part_index::tasks_of_parts;
+use super::part_index::PartTasks;
 use super::record_losses::Gap;
 use super::windows::end_of;
 
@@ -89,17 +89,16 @@ impl FifthNames {
 ///
 /// # Errors
 /// Returns the reason when there is no such time, or too little to divide.
-pub(super) fn time_together(phase: &Phase) -> Result<Window, String> {
+pub(super) fn time_together(phase: &Phase, tasks: &PartTasks) -> Result<Window, String> {
     let window = phase.window.ok_or("the times of the pass are not known")?;
-    let (task_of, tasks) = tasks_of_parts(&phase.parts);
-    let mut tasks: Vec<Option<Window>> = vec![None; tasks];
-    for (part, task) in phase.parts.iter().zip(task_of).filter(|(part, _)| end_of(part) > part.start_ns) {
+    let mut windows: Vec<Option<Window>> = vec![None; tasks.count];
+    for (part, task) in phase.parts.iter().zip(&tasks.of_parts).filter(|(part, _)| end_of(part) > part.start_ns) {
         let own = Window { start_ns: part.start_ns, end_ns: end_of(part) };
-        let task = tasks[task as usize].get_or_insert(own);
+        let task = windows[*task as usize].get_or_insert(own);
         task.start_ns = task.start_ns.min(own.start_ns);
         task.end_ns = task.end_ns.max(own.end_ns);
     }
-    let timed = || tasks.iter().flatten();
+    let timed = || windows.iter().flatten();
     let start_ns = timed().map(|task| task.start_ns).max().ok_or("no task was timed")?;
     let end_ns = timed().map(|task| task.end_ns).min().unwrap_or(start_ns);
     let together_ns = end_ns.saturating_sub(start_ns);

@@ -4,7 +4,6 @@
 //! They are guessed from the phase's first calls, which wait until then. Where the guess turns out wrong, the calls are
 //! read again for the blocks of that phase ([`Tally::recount`]).
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
@@ -16,9 +15,9 @@ use foldhash::HashMap;
 use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::completions::{Completions, OfPhase};
 use super::index::Index;
-use super::intervals::Intervals;
+use super::intervals::KeyedIntervals;
 use super::latency::Latencies;
-use super::part_index::{PartIndex, tasks_of_parts};
+use super::part_index::{PartIndex, PartTasks};
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
 use super::span_index::KeyedSpans;
@@ -186,10 +185,12 @@ pub(super) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Creates the counters. `limits` has, for each phase and file, the time until which a sync counts.
+    /// Creates the counters. `tasks_of_phases` are the tasks of each phase; `limits` has, for each phase and file, the time
+    /// until which a sync counts.
     pub(super) fn new(
         index: &'a Index<'a>,
         phases: &'a [Phase],
+        tasks_of_phases: &[PartTasks],
         syncs: &SyncLog<'_>,
         limits: &HashMap<(usize, FileId), u64>,
     ) -> Self {
@@ -199,14 +200,13 @@ impl<'a> Tally<'a> {
         let mut parts_of = Vec::with_capacity(phases.len());
         let mut touched = Vec::new();
         let mut touched_of = Vec::with_capacity(phases.len());
-        for (number, phase) in phases.iter().enumerate() {
+        for (number, (phase, of_phase)) in phases.iter().zip(tasks_of_phases).enumerate() {
             let first = planned.len();
             let first_touched = touched.len();
             let first_task = tasks.len();
             // Each file's place and first task.
             let mut files: HashMap<FileId, (usize, u32)> = HashMap::default();
-            let (task_of, of_phase) = tasks_of_parts(&phase.parts);
-            for (part, task) in phase.parts.iter().zip(task_of) {
+            for (part, task) in phase.parts.iter().zip(of_phase.of_parts.iter().copied()) {
                 let (place, first_of_file) = *files.entry(part.file).or_insert_with(|| {
                     let file_end = index.file_end(part.file);
                     touched.push(Touched { file_end, ..Touched::default() });
@@ -225,7 +225,7 @@ impl<'a> Tally<'a> {
                 });
             }
             parts_of.push(first..planned.len());
-            tasks.resize(first_task + of_phase, Moved::default());
+            tasks.resize(first_task + of_phase.count, Moved::default());
             tasks_of.push(first_task..tasks.len());
             touched_of.push(first_touched..touched.len());
         }
@@ -608,27 +608,25 @@ pub(super) fn spans_of(spans: &[ThreadSpan], phase: usize) -> &[ThreadSpan] {
 pub(super) fn thread_spans(index: &Index<'_>, phases: &[Phase]) -> Vec<ThreadSpan> {
     let mut spans = Vec::new();
     for (phase, of_phase) in (0..).zip(phases) {
-        let mut by_thread: BTreeMap<u32, Intervals> = BTreeMap::new();
+        let mut by_thread = KeyedIntervals::default();
         for part in &of_phase.parts {
-            for tid in threads_of(index, part) {
-                by_thread.entry(tid).or_default().add(part.start_ns, end_of(part));
+            for tid in threads_of(index, part).iter() {
+                by_thread.add(*tid, part.start_ns, end_of(part));
             }
         }
         for span in of_phase.names.iter().flat_map(|names| &names.spans) {
             for tid in threads_of_span(index, span) {
-                by_thread.entry(tid).or_default().add(span.start_ns, span.end_ns);
+                by_thread.add(tid, span.start_ns, span.end_ns);
             }
         }
-        for (tid, mut intervals) in by_thread {
-            let span = |(start_ns, end_ns): &(u64, u64)| ThreadSpan {
-                start_ns: *start_ns,
-                end_ns: *end_ns,
-                phase,
-                tid,
-                begun: false,
-            };
-            spans.extend(intervals.spans().iter().map(span));
-        }
+        let span = |(tid, start_ns, end_ns): &(u32, u64, u64)| ThreadSpan {
+            start_ns: *start_ns,
+            end_ns: *end_ns,
+            phase,
+            tid: *tid,
+            begun: false,
+        };
+        spans.extend(by_thread.spans().iter().map(span));
     }
     spans.shrink_to_fit();
     spans

@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use activebench_model::call::{Call, Op};
 use activebench_model::fact::{FactName, Facts, Scope};
-use activebench_model::phase::{Pattern, Phase, Window};
+use activebench_model::phase::{Part, Pattern, Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::call_family::CallFamily;
-use super::part_index::{PartIndex, tasks_of_parts};
-use super::rate_in_fifths::{FifthNames, Fifths, time_together};
+use super::part_index::{PartIndex, PartTasks};
+use super::rate_in_fifths::{FifthNames, Fifths};
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::span_index::KeyedSpans;
 use super::windows::{end_of, has_size, is_of, is_on};
@@ -28,8 +28,8 @@ pub(super) struct Paces {
     task_of: Vec<u32>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
-    /// The windows of each process' tasks.
-    of_process: KeyedSpans<u32>,
+    /// The windows of each process' tasks, from the first sync on.
+    of_process: Option<KeyedSpans<u32>>,
     fifths: Vec<Result<Fifths, String>>,
 }
 
@@ -42,18 +42,25 @@ struct Task {
     first: Option<Box<FirstOffsets>>,
 }
 
+impl Task {
+    fn first_part<'a>(&self, phases: &'a [Phase]) -> &'a Part {
+        let (phase, part) = self.first_part;
+        &phases[phase as usize].parts[part as usize]
+    }
+}
+
 impl Paces {
-    pub(super) fn new(phases: &[Phase]) -> Self {
+    /// Creates the tasks. `tasks_of_phases` are those of each phase, `together` when they all were at work.
+    pub(super) fn new(phases: &[Phase], tasks_of_phases: &[PartTasks], together: &[Result<Window, String>]) -> Self {
         let mut tasks: Vec<Task> = Vec::new();
         let mut task_of = Vec::with_capacity(phases.iter().map(|phase| phase.parts.len()).sum());
         let mut tasks_of = Vec::with_capacity(phases.len());
-        for (phase_number, phase) in (0..).zip(phases) {
+        for (phase_number, (phase, of_phase)) in (0..).zip(phases.iter().zip(tasks_of_phases)) {
             let first = tasks.len();
-            let (numbers, of_phase) = tasks_of_parts(&phase.parts);
-            tasks.reserve_exact(of_phase);
-            for (part_number, (part, number)) in (0..).zip(phase.parts.iter().zip(numbers)) {
+            tasks.reserve_exact(of_phase.count);
+            for (part_number, (part, number)) in (0..).zip(phase.parts.iter().zip(&of_phase.of_parts)) {
                 let window = Window { start_ns: part.start_ns, end_ns: end_of(part).max(part.start_ns) };
-                let task = first + number as usize;
+                let task = first + *number as usize;
                 if task == tasks.len() {
                     let first_part = (phase_number, part_number);
                     tasks.push(Task { window, first_part, in_flight: Union::default(), first: None });
@@ -64,26 +71,28 @@ impl Paces {
                 task_of.push(u32::try_from(task).expect("fewer than 2^32 tasks fit into memory"));
             }
             if matches!(phase.pattern, Pattern::RandomPermutation | Pattern::RandomIndependent) {
-                let each = Phase::MOST_FIRST_OFFSETS / of_phase.max(1);
+                let each = Phase::MOST_FIRST_OFFSETS / of_phase.count.max(1);
                 tasks[first..].iter_mut().for_each(|task| task.first = Some(Box::new(FirstOffsets::new(each))));
             }
             tasks_of.push(first..tasks.len());
         }
         tasks.shrink_to_fit();
-        let fifths = phases.iter().map(|phase| time_together(phase).map(Fifths::new)).collect();
-        let process = |task: &Task| phases[task.first_part.0 as usize].parts[task.first_part.1 as usize].tgid;
-        let spans = tasks.iter().enumerate();
-        let spans = spans.map(|(number, task)| (process(task), (task.window.start_ns, task.window.end_ns, number)));
-        let of_process = KeyedSpans::new(spans);
-        Self { tasks, task_of, tasks_of, of_process, fifths }
+        let fifths = together.iter().map(|span| span.clone().map(Fifths::new)).collect();
+        Self { tasks, task_of, tasks_of, of_process: None, fifths }
     }
 
     /// Counts a sync, also one of whole file systems or of a file that the task opened a second time: whatever it covers,
     /// its task waits for storage.
     fn feed_sync(&mut self, phases: &[Phase], call: &Call) {
-        for number in self.of_process.overlapping(call.tgid, call.start_ns, call.end_ns) {
-            let Task { window, first_part: (phase, part), in_flight, .. } = &mut self.tasks[number];
-            let tids = &phases[*phase as usize].parts[*part as usize].tids;
+        let of_process = self.of_process.get_or_insert_with(|| {
+            let span = |(number, task): (usize, &Task)| {
+                (task.first_part(phases).tgid, (task.window.start_ns, task.window.end_ns, number))
+            };
+            KeyedSpans::new(self.tasks.iter().enumerate().map(span))
+        });
+        for number in of_process.overlapping(call.tgid, call.start_ns, call.end_ns) {
+            let tids = &self.tasks[number].first_part(phases).tids;
+            let Task { window, in_flight, .. } = &mut self.tasks[number];
             if tids.is_empty() || tids.contains(&call.tid) {
                 in_flight.add(call.start_ns.max(window.start_ns), call.end_ns.min(window.end_ns));
             }

@@ -1,5 +1,7 @@
 //! The end of the tool's clock, where it must be computed from bytes, and the phases' windows.
 
+use std::borrow::Cow;
+
 use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase, TaskSpan, Window};
 use foldhash::HashMap;
@@ -42,10 +44,10 @@ pub(super) fn end_of(part: &Part) -> u64 {
 }
 
 /// Returns the threads that made a part's calls.
-pub(super) fn threads_of(index: &Index<'_>, part: &Part) -> Vec<u32> {
+pub(super) fn threads_of<'a>(index: &Index<'_>, part: &'a Part) -> Cow<'a, [u32]> {
     match part.tids.as_slice() {
-        [] => index.threads_between(part, part.start_ns, end_of(part)),
-        tids => tids.to_vec(),
+        [] => index.threads_between(part, part.start_ns, end_of(part)).into(),
+        tids => tids.into(),
     }
 }
 
