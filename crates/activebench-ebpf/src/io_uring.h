@@ -385,8 +385,6 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 			forget_request(address, 0, slot);
 			return;
 		}
-	} else if (call->stands_for) {
-		call->stands_for = 1;
 	}
 	end_ns = time_of_completion(state, asked);
 	if (file)

@@ -118,11 +118,11 @@ impl LatencyNames {
 
 impl Latencies {
     /// Adds the latency of a call or request that represents `stands_for` similar ones. This is 0 for an
-    /// estimate, which can still be the longest. An estimate that is long compared with its error represents
-    /// itself: a slow call after fast ones is not one of those that the sample represents.
+    /// estimate, which can still be the longest. One that is long compared with the error of an estimate represents
+    /// itself alone, timed or not: a slow call after fast ones is not one of those that the sample represents.
     pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
         self.longest_ns = self.longest_ns.max(latency_ns);
-        let stands_for = if stands_for == 0 && latency_ns >= SURE_FROM_NS { 1 } else { stands_for };
+        let stands_for = if latency_ns >= SURE_FROM_NS { 1 } else { stands_for };
         let times = u64::from(stands_for);
         self.sum_ns += u128::from(latency_ns) * u128::from(times);
         self.stood_for += times;
