@@ -401,7 +401,7 @@ thresholds! {
     confirmed_count_ratio = 0.01, Ratio, "as AB101, which warns beyond it";
     /// The same of a latency, to which the next is added.
     confirmed_latency_ratio = 0.10, Ratio, "default; fio's histograms round by up to 1.6 %";
-    /// The most that reading the tool's own clock may add to a latency, or take from it.
+    /// The most that reading the tool's own clock may add to a latency.
     confirmed_latency_ns = 500.0, Ns, "default";
     /// The largest distance between a share of CPU time and the observed one, as a share of it. The next is added.
     confirmed_cpu_ratio = 0.10, Ratio, "default";

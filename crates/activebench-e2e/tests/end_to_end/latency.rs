@@ -73,3 +73,25 @@ fn calls_that_wait_are_always_timed() {
     assert_eq!(writes.len(), 300);
     assert!(writes.iter().all(|row| row["stands_for"] == "1"));
 }
+
+/// Requests of which some complete while they are submitted and others later: the sample is one of both.
+#[test]
+fn a_sample_of_requests_stands_for_those_that_complete_later_too() {
+    needs!(beside: "mkfs.ext4", "losetup", "fio");
+    let volume = Volume::on_loop("ext4", 128, "noatime");
+    let fio = ["fio", "--name=a", "--filename=mix.dat", "--size=32m", "--bs=512", "--rw=randrw", "--ioengine=io_uring"];
+    let run = verify(&volume, &["--subject", "cached-filesystem"], &[&fio[..], &["--iodepth=8"]].concat());
+    run.assert_nothing_lost();
+    for op in ["uring_read", "uring_write"] {
+        let rows = run.rows("calls").into_iter().filter(|row| row["op"] == op);
+        // A slow one is known by itself, timed or not.
+        let stands_for = |row: &HashMap<String, String>| match number(row, "end_ns") - number(row, "start_ns") {
+            64_000.. => 1,
+            _ => number(row, "stands_for"),
+        };
+        let (all, stood_for) = rows.fold((0, 0), |(all, sum), row| (all + 1, sum + stands_for(&row)));
+        assert!(all > 10_000, "{op}: {all}");
+        let share = stood_for as f64 / f64::from(all);
+        assert!((0.9..=1.1).contains(&share), "{op}: {all} requests, {stood_for} stood for");
+    }
+}

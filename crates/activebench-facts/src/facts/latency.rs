@@ -282,6 +282,12 @@ mod tests {
             assert!((found[5] / mean - 1.0).abs() < 0.5, "{calls}: {found:?}");
             assert!((found[6] as u64) < 2 * calls, "most were estimated: {calls}: {found:?}");
         }
+        // A slow one of the sample is none of those that it stands for.
+        let mut slow = Latencies::default();
+        slow.record(2_000, 31);
+        slow.record(31_000_000, 31);
+        let (mean, _) = slow.mean_and_longest().expect("some");
+        assert_eq!(mean.value, f64::from(31 * 2_000 + 31_000_000) / 32.0);
         let mut estimates = Latencies::default();
         estimates.record(900, 0);
         assert!(estimates.quantities(&LatencyNames::READS).is_none(), "an estimate is no sample");
