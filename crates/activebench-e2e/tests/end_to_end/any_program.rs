@@ -223,7 +223,7 @@ fn known_tools_are_read_without_their_adapters() {
         ("dd", &["dd", "if=/dev/zero", "of=data", "bs=1M", "count=64", "conv=fsync"][..]),
         (
             "fio",
-            &["fio", "--name=job", "--rw=write", "--bs=64k", "--size=64m", "--end_fsync=1", "--output-format=normal"],
+            &["fio", "--name=job", "--rw=write", "--bs=64k", "--size=256m", "--end_fsync=1", "--output-format=normal"],
         ),
         ("fs_mark", &["fs_mark", "-d", ".", "-n", "500", "-s", "4096"]),
         ("ioping", &["ioping", "-q", "-c", "200", "-i", "0", "-D", "data"]),

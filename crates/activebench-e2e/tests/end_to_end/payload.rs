@@ -64,7 +64,7 @@ fn zeros_noise_and_repetition_are_told_apart_buffered_and_direct() {
         // Written repeatedly, so that there is time for samples.
         let write = |from: &str, mib: u32| {
             let script = format!(
-                "for i in 1 2 3 4 5; do dd if={from} of=f bs=256k count={} conv=notrunc {flags} status=none; done",
+                "for i in $(seq 15); do dd if={from} of=f bs=256k count={} conv=notrunc {flags} status=none; done",
                 mib * 4
             );
             let run = sh(&volume, &[], &script);
