@@ -38,6 +38,7 @@ use activebench_model::units::Quantity;
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::evidence::interval::Busy;
+use crate::evidence::mapped_files::{self, Mapped};
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -56,6 +57,9 @@ const FACTS: &[FactName] = &[
     FactName::DirectShare,
     FactName::CacheInsertedBytes,
     FactName::DeviceReadBytes,
+    FactName::Mappings,
+    FactName::DeviceReadAtMost,
+    FactName::DeviceWriteAtMost,
 ];
 
 /// See the head of this file.
@@ -178,7 +182,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let window = run.fact(phase, FactName::Window)?;
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
-    let stored = user < (user + kernel) / 2.0 && moved_by_storage(run, phase)?;
+    let stored = match mapped_files::of(run, phase)? {
+        // The copy to or from the mapping is time in user mode.
+        Some(mapped) => matches!(mapped, Mapped::AtDevice(_)),
+        None => user < (user + kernel) / 2.0 && moved_by_storage(run, phase)?,
+    };
     Ok(case.fires(Firing {
         weight: if stored { Weight::Note } else { Weight::Fail(Effect::Misleading) },
         observed: Some(Quantity::ratio(share)),
