@@ -399,7 +399,7 @@ thresholds! {
     confirmed_coarse_clock_ratio = 0.25, Ratio, "default; fio rounds 3.1 ms to 4 ms (measured)";
     /// The same of a count.
     confirmed_count_ratio = 0.01, Ratio, "as AB101, which warns beyond it";
-    /// The same of a latency, to which the next is added.
+    /// The same of a latency. Above the observed one the next is added.
     confirmed_latency_ratio = 0.10, Ratio, "default; fio's histograms round by up to 1.6 %";
     /// The most that reading the tool's own clock may add to a latency.
     confirmed_latency_ns = 500.0, Ns, "default";

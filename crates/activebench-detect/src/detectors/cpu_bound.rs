@@ -19,6 +19,9 @@
 //! durable before the clock stopped. For reads, every byte must have come from the device and none from the page
 //! cache. If that is unknown, it is undecided.
 //!
+//! Data that moves through a mapping is copied in user mode. There it is a note when the device moved all of it while
+//! the clock ran, and undecided when that is open.
+//!
 //! # When it is wrong
 //! Busy means at least one request in flight. A device that serves many at once may be far from its maximum and still
 //! count as busy.
@@ -184,6 +187,11 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let in_ns = |value| Quantity { value, ..Quantity::ns(0) };
     let stored = match mapped_files::of(run, phase)? {
         // The copy to or from the mapping is time in user mode.
+        Some(Mapped::Open) => {
+            return Err(Halt::undecided(
+                "The data moved through a mapping, and whether the disk moved all of it is not known.",
+            ));
+        }
         Some(mapped) => matches!(mapped, Mapped::AtDevice(_)),
         None => user < (user + kernel) / 2.0 && moved_by_storage(run, phase)?,
     };

@@ -27,9 +27,9 @@ const NAME_FIFTHS: [FactName; 5] = [
 const SCATTER: f64 = 2.776 * 0.632_455_5;
 
 /// By how much more the rate of another pass may differ where a device served this one, as a share. A device drifts from
-/// pass to pass more than within one, and a machine that the observer keeps from being idle answers sooner: in 20 pairs
-/// of runs on two virtual CPUs, direct reads were 1 % slower without observation and fsyncs 4 % (medians), and 16 of
-/// the 22 figures beyond the scatter within the observed pass were so by less than this.
+/// pass to pass more than within one, and the observed pass may be the faster one: in 20 pairs of runs on two virtual
+/// CPUs, direct reads were 1 % slower without observation and fsyncs 4 % (medians), and 16 of the 22 figures beyond the
+/// scatter within the observed pass were so by less than this.
 const BETWEEN_PASSES: f64 = 0.05;
 
 /// Returns the claimed figure without the observation.
