@@ -214,7 +214,9 @@ impl<'a> ObservedPasses<'a> {
             found.add(set, &names, &prints, &mut ids);
         }
         found.find_parents();
-        found.add_names(activity, &prints, &mut ids);
+        let name_runs = names::runs(activity, &names);
+        drop((data, names));
+        found.add_names(name_runs, &prints, &mut ids);
         found
     }
 

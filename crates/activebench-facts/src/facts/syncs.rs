@@ -6,6 +6,7 @@
 
 use activebench_model::activity::{Pass, Step, StepKind};
 use activebench_model::call::{FileId, Op, PlainCall};
+use activebench_model::grouped::Grouped;
 use activebench_model::phase::{Direction, Part, Phase};
 use foldhash::{HashMap, HashSet};
 
@@ -51,7 +52,26 @@ pub(super) struct SyncLog<'a> {
     /// `(time, new length)`.
     truncations: HashMap<FileId, Vec<(u64, u64)>>,
     /// The numbers of the phases that a task has a part in, ascending, by process and thread. Thread 0: all of them.
-    phases_of: HashMap<(u32, u32), Vec<usize>>,
+    phases_of: Grouped<(u32, u32), u32>,
+}
+
+/// Returns the numbers of the phases of each task. A task may have a million parts, and a phase parts of a million tasks.
+fn phases_of_tasks(phases: &[Phase]) -> Grouped<(u32, u32), u32> {
+    let mut keyed = Vec::new();
+    for (number, phase) in (0..).zip(phases) {
+        for part in &phase.parts {
+            let threads = if part.tids.is_empty() { &[0] } else { &*part.tids };
+            for tid in threads {
+                let of_task = ((part.tgid, *tid), number);
+                if keyed.last() != Some(&of_task) {
+                    keyed.push(of_task);
+                }
+            }
+        }
+    }
+    keyed.sort_unstable();
+    keyed.dedup();
+    Grouped::new(keyed, |number| *number)
 }
 
 /// A mapping of one of the files.
@@ -101,19 +121,8 @@ impl<'a> SyncLog<'a> {
             brief: index.brief_syncs,
             global: Vec::new(),
             truncations: HashMap::default(),
-            phases_of: HashMap::default(),
+            phases_of: phases_of_tasks(phases),
         };
-        for (number, phase) in phases.iter().enumerate() {
-            for part in &phase.parts {
-                let threads = if part.tids.is_empty() { &[0] } else { &*part.tids };
-                for tid in threads {
-                    let numbers = log.phases_of.entry((part.tgid, *tid)).or_default();
-                    if numbers.last() != Some(&number) {
-                        numbers.push(number);
-                    }
-                }
-            }
-        }
         index.syncs.iter().for_each(|call| log.feed(call, &mut mapped));
         log.close();
         log
@@ -200,12 +209,13 @@ impl<'a> SyncLog<'a> {
     /// Returns `false` for a sync by a task of other phases only: jobs that share a file each sync it. One by a task of
     /// no phase may be anybody's.
     pub(super) fn may_be_of(&self, sync: &Sync, phase: usize) -> bool {
-        let of = |tid: u32| self.phases_of.get(&(sync.tgid, tid)).map(Vec::as_slice);
+        let of = |tid: u32| self.phases_of.get(&(sync.tgid, tid));
         let (of_thread, of_process) = (of(sync.tid), of(0));
-        if of_thread.is_none() && of_process.is_none() {
+        if of_thread.is_empty() && of_process.is_empty() {
             return true;
         }
-        [of_thread, of_process].into_iter().flatten().any(|numbers| numbers.binary_search(&phase).is_ok())
+        let has = |numbers: &[u32]| numbers.binary_search_by_key(&phase, |number| *number as usize).is_ok();
+        has(of_thread) || has(of_process)
     }
 
     /// Returns the end of the first sync that starts at or after `from_ns`, ends by `until_ns`

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use activebench_model::activity::{Activity, Pass};
-use activebench_model::call::open_bits;
+use activebench_model::call::{FileId, open_bits};
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, NameOperation, NamePass, Phase, TaskSpan, Window};
 use foldhash::HashMap;
@@ -30,8 +30,8 @@ pub(super) struct NameRun {
 impl ObservedPasses<'_> {
     /// Adds the passes over names: files that are made or deleted without an operation of the other kind, a print or a
     /// pause between them, and all of one kind.
-    pub(super) fn add_names(&mut self, activity: &Activity, prints: &[u64], ids: &mut HashMap<String, u32>) {
-        self.name_runs = runs(activity);
+    pub(super) fn add_names(&mut self, name_runs: Vec<NameRun>, prints: &[u64], ids: &mut HashMap<String, u32>) {
+        self.name_runs = name_runs;
         let runs = &self.name_runs;
         let mut sets: Vec<Set> = Vec::new();
         let mut until_ns = 0;
@@ -114,20 +114,19 @@ impl ObservedPasses<'_> {
     }
 }
 
-/// Returns the files that were made and deleted, in order.
-fn runs(activity: &Activity) -> Vec<NameRun> {
+/// Returns the files that were made and deleted, in order. `names` has the first name of each file.
+pub(super) fn runs<'a>(activity: &'a Activity, names: &HashMap<FileId, &'a str>) -> Vec<NameRun> {
     let created = || activity.passes.iter().filter(|pass| pass.open_flags & open_bits::CREATE != 0);
-    let names = super::names(activity);
-    let folder = |pass: &Pass| {
-        let name = pass.name.as_deref().or(names.get(&pass.file).copied())?.to_owned();
-        Some(name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned()))
+    let folder = |pass: &'a Pass| {
+        let name = pass.name.as_deref().or(names.get(&pass.file).copied())?;
+        Some(name.rsplit_once('/').map_or("", |(folder, _)| folder))
     };
-    let mut by_folder: HashMap<String, usize> = HashMap::default();
+    let mut by_folder: HashMap<&str, usize> = HashMap::default();
     created().filter_map(folder).for_each(|folder| *by_folder.entry(folder).or_default() += 1);
     let most = by_folder.values().copied().max().unwrap_or(0);
     // A log beside a folder of many files is not one of them.
     let is_one_of_many =
-        |pass: &&Pass| folder(pass).is_none_or(|folder| by_folder[&folder] >= LEAST_CALLS.min(most / LEAST_PART));
+        |pass: &&'a Pass| folder(pass).is_none_or(|folder| by_folder[folder] >= LEAST_CALLS.min(most / LEAST_PART));
     let made = created().filter(is_one_of_many).filter_map(|pass| {
         let open = pass.open.filter(|open| open.returned >= 0 && open.end_ns > open.start_ns)?;
         Some(NameRun {
@@ -138,7 +137,8 @@ fn runs(activity: &Activity) -> Vec<NameRun> {
             close_ns: pass.close.map(|close| close.end_ns),
         })
     });
-    let process: HashMap<u32, u32> = activity.tasks.iter().map(|task| (task.tid, task.tgid)).collect();
+    let tasks = activity.tasks.iter().filter(|_| !activity.unlinks.is_empty());
+    let process: HashMap<u32, u32> = tasks.map(|task| (task.tid, task.tgid)).collect();
     let deleted = activity.unlinks.iter().filter(|unlink| unlink.span.returned >= 0).filter_map(|unlink| {
         Some(NameRun {
             operation: NameOperation::Delete,
@@ -150,7 +150,10 @@ fn runs(activity: &Activity) -> Vec<NameRun> {
     });
     let mut runs: Vec<NameRun> = made.chain(deleted).collect();
     runs.shrink_to_fit();
-    runs.sort_by_key(|run| run.start_ns);
+    // A sort takes half the memory again, and those of one process are in order.
+    if !runs.is_sorted_by_key(|run| run.start_ns) {
+        runs.sort_by_key(|run| run.start_ns);
+    }
     runs
 }
 
