@@ -114,6 +114,8 @@ fact_names! {
     DiscardLatencyMean = "discard_latency_mean_ns", Ns;
     /// Discards whose latency was measured, as in `read_latency_timed`.
     DiscardLatencyTimed = "discard_latency_timed", Count;
+    /// The least that the median can be, as in `read_latency_p50_least_ns`.
+    DiscardLatencyP50Least = "discard_latency_p50_least_ns", Ns;
     /// Bytes of discards, writes of zeroes included, that the device completed inside the window, except those of
     /// processes outside the tree. Missing in passes without discards. Scope: device. Source: block completions.
     DeviceDiscardBytes = "device_discard_bytes", Bytes;
@@ -607,6 +609,9 @@ fact_names! {
     /// Time from entry to exit that half of the read calls inside the window do not exceed. Failed calls do not
     /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
     ReadLatencyP50 = "read_latency_p50_ns", Ns;
+    /// The least that `read_latency_p50_ns` can be: the quantile that is below the median by four standard errors of
+    /// what the timed calls stand for. The median itself where all were timed. Source: calls.
+    ReadLatencyP50Least = "read_latency_p50_least_ns", Ns;
     /// As above, for 95 %. Source: calls.
     ReadLatencyP95 = "read_latency_p95_ns", Ns;
     /// As above, for 99 %. Source: calls.
@@ -650,6 +655,8 @@ fact_names! {
     /// Time from entry to exit that half of the write calls inside the window do not exceed. Failed calls do not
     /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
     WriteLatencyP50 = "write_latency_p50_ns", Ns;
+    /// The least that `write_latency_p50_ns` can be, as for reads. Source: calls.
+    WriteLatencyP50Least = "write_latency_p50_least_ns", Ns;
     /// As above, for 95 %. Source: calls.
     WriteLatencyP95 = "write_latency_p95_ns", Ns;
     /// As above, for 99 %. Source: calls.

@@ -11,12 +11,16 @@
 //! - a pass that is sequential by design has a share below 80 %;
 //! - a random pass has a share above 20 %.
 //!
-//! Only synchronous passes are judged, because there the tool itself sets the order of the calls. Asynchronous
-//! requests are observed in the order in which they end, which says nothing about the tool. Passes of fewer than 32
-//! blocks show no pattern and are not judged.
+//! A random pass with a share of 80 % or more is a sequential one: its rates and latencies are misleading. It is a
+//! warning only where its calls are smaller than its blocks: a block in several calls is sequential inside.
+//!
+//! In synchronous passes the tool itself sets the order of the calls. Asynchronous requests are observed in the order
+//! in which they end: this order does not show that a pass is random, or that a sequential one jumps. A random pass that
+//! ends in sequence was submitted so. Passes of fewer than 32 blocks show no pattern and are not judged.
 //!
 //! In a file of few blocks, the next block is a neighbour by chance. A random permutation of n blocks has about (1 +
-//! ln n) / n such calls. A random pass must therefore also exceed three times that share.
+//! ln n) / n such calls. A queue that serves d requests in the order of their offsets adds d / n. A random pass must
+//! therefore also exceed three times that share.
 //!
 //! # When it is wrong
 //! Several threads that share one file position look random.
@@ -46,6 +50,12 @@ const FACTS: &[FactName] = &[
     FactName::UniqueBlocks,
     FactName::ReadBytes,
     FactName::WriteBytes,
+    FactName::ModalRequest,
+    FactName::ReadLatencyMean,
+    FactName::WriteLatencyMean,
+    FactName::ReadCalls,
+    FactName::WriteCalls,
+    FactName::Window,
 ];
 
 /// Least number of blocks for which the order is judged.
@@ -80,19 +90,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             return Err(Halt::not_applicable("Neither sequential nor random is claimed."));
         }
     };
-    match phase.submission {
-        Submission::Synchronous => {}
+    let out_of_order = || Halt::not_applicable("Asynchronous requests are observed in order of completion.");
+    let is_synchronous = match phase.submission {
+        Submission::Synchronous => true,
         Submission::Unknown => return Err(Halt::not_applicable("The submission mode of the requests is not known.")),
-        _ => {
-            return Err(Halt::not_applicable(
-                "Asynchronous requests are observed in order of completion, not of \
-                                              submission.",
-            ));
-        }
-    }
-    let name = match phase.direction {
-        Direction::Read => FactName::ReadSequential,
-        Direction::Write => FactName::WriteSequential,
+        _ if sequential => return Err(out_of_order()),
+        _ => false,
+    };
+    let of = match phase.direction {
+        Direction::Read => &READS,
+        Direction::Write => &WRITES,
         Direction::Discard => return Err(Halt::not_applicable("The order of discards is not counted.")),
         Direction::Mixed | Direction::None => {
             return Err(Halt::not_applicable(
@@ -105,12 +112,17 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if case.run.moved(phase)? == 0.0 {
         return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
-    if case.run.fact(phase, FactName::UniqueBlocks)? < LEAST_BLOCKS {
+    let blocks = case.run.fact(phase, FactName::UniqueBlocks)?;
+    if blocks < LEAST_BLOCKS {
         return Err(Halt::not_applicable("There are too few blocks to have an order."));
     }
-    let consecutive = case.run.fact(phase, name)?;
-    if !sequential && consecutive <= 3.0 * by_chance(case.run.fact(phase, FactName::UniqueBlocks)?, phase) {
-        return Ok(case.silent(""));
+    let consecutive = case.run.fact(phase, of.sequential)?;
+    let random = || if is_synchronous { Ok(case.silent("")) } else { Err(out_of_order()) };
+    if !sequential {
+        let in_flight = if is_synchronous { 0.0 } else { of.in_flight(&case.run, phase)? };
+        if consecutive <= 3.0 * by_chance(blocks, in_flight, phase) {
+            return random();
+        }
     }
     let limits = case.thresholds();
     let (fires, threshold, claimed) = match sequential {
@@ -124,12 +136,18 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }
     };
     if !fires {
-        return Ok(case.silent(""));
+        return if sequential { Ok(case.silent("")) } else { random() };
     }
     read_whole(phase)?;
+    let is_sequential = !sequential && consecutive >= limits.ab109_sequential_least_ratio.value.value;
+    let block = phase.stated_call_bytes().filter(|_| is_sequential);
+    let weight = match block {
+        Some(block) if case.run.fact(phase, FactName::ModalRequest)? >= block as f64 => Weight::Fail(Effect::Misleading),
+        _ => Weight::Warn(Effect::Misleading),
+    };
     let share = Quantity::ratio(consecutive);
     Ok(case.fires(Firing {
-        weight: Weight::Warn(Effect::Misleading),
+        weight,
         observed: Some(share),
         threshold: threshold.clone(),
         message: format!("The pass is {claimed} by design. {share} of its calls begin where the previous one ended."),
@@ -138,9 +156,37 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }))
 }
 
-/// Share of calls that follow a neighbour by chance, when each file's blocks are visited in a random order.
-fn by_chance(blocks: f64, phase: &Phase) -> f64 {
+/// The facts of one direction.
+struct Facts {
+    sequential: FactName,
+    latency: FactName,
+    calls: FactName,
+}
+
+const READS: Facts = Facts {
+    sequential: FactName::ReadSequential,
+    latency: FactName::ReadLatencyMean,
+    calls: FactName::ReadCalls,
+};
+
+const WRITES: Facts = Facts {
+    sequential: FactName::WriteSequential,
+    latency: FactName::WriteLatencyMean,
+    calls: FactName::WriteCalls,
+};
+
+impl Facts {
+    /// Returns the mean number of requests in flight (Little's law).
+    fn in_flight(&self, run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+        let window_ns = run.fact(phase, FactName::Window)?.max(1.0);
+        Ok(run.fact(phase, self.latency)? * run.fact(phase, self.calls)? / window_ns)
+    }
+}
+
+/// Share of calls that follow a neighbour by chance, when each file's blocks are visited in a random order and so many
+/// requests are sorted at a time.
+fn by_chance(blocks: f64, in_flight: f64, phase: &Phase) -> f64 {
     let files: HashSet<FileId> = phase.parts.iter().map(|part| part.file).collect();
     let of_a_file = (blocks / files.len().max(1) as f64).max(1.0);
-    (1.0 + of_a_file.ln()) / of_a_file
+    (1.0 + of_a_file.ln() + in_flight) / of_a_file
 }

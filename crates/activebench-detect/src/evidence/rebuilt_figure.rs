@@ -350,6 +350,10 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     let has_other_tail = sampled || left_out > 0.0;
     let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
     let share = if sampled { coarse } else { exact };
+    let least = match least_median(phase.direction, metric) {
+        Some(least) => fact(least)?.min(observed),
+        None => observed,
+    };
     let of_direction = |metric| match phase.direction {
         Direction::Read => read_latency(metric),
         Direction::Discard => discard_latency(metric),
@@ -372,7 +376,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         };
         let bound = match percentile_below(metric) {
             Some(below) if handed_over > 0.0 => fact(of_direction(below))?.min(observed),
-            _ => observed,
+            _ => least,
         };
         return Ok(((bound - handed_over).max(0.0) * coarse, figure));
     }
@@ -396,7 +400,19 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         let without = if metric == Metric::LatencyMax { 0.0 } else { observed - left_out * longest };
         return Ok(((without * share).max(0.0), figure));
     }
-    Ok((observed * share, figure))
+    Ok((least * share, figure))
+}
+
+/// The fact with the least that a median can be; `None` for other metrics.
+fn least_median(direction: Direction, metric: Metric) -> Option<FactName> {
+    match (metric, direction) {
+        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Read) => Some(FactName::ReadLatencyP50Least),
+        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Write) => Some(FactName::WriteLatencyP50Least),
+        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Discard) => {
+            Some(FactName::DiscardLatencyP50Least)
+        }
+        _ => None,
+    }
 }
 
 /// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
@@ -576,7 +592,8 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
                 Metric::LatencyMean => of(Metric::LatencyMax),
                 _ => Vec::new(),
             };
-            [of(metric), below, longest, bytes(), calls(), timed, completions].concat()
+            let least = least_median(phase.direction, metric).into_iter().collect();
+            [of(metric), least, below, longest, bytes(), calls(), timed, completions].concat()
         }
         _ => Vec::new(),
     };

@@ -30,12 +30,19 @@ pub(super) struct Latencies {
     stood_for: u64,
     /// Latencies that were measured, not estimated.
     timed: u64,
+    /// Variance of the rank of a latency, as if each call of a sample had been drawn independently.
+    rank_variance: u64,
 }
+
+/// Number of standard errors by which a rank can be wrong.
+const RANK_ERRORS: f64 = 4.0;
 
 /// Names of the facts of one distribution.
 pub(super) struct LatencyNames {
     /// The quantiles, each from 0 to 1.
     pub(super) quantiles: [(f64, FactName); 4],
+    /// The least that the median can be. `None` where no fact needs it.
+    pub(super) least_median: Option<FactName>,
     pub(super) longest: FactName,
     /// `None` where no fact needs it.
     pub(super) mean: Option<FactName>,
@@ -51,6 +58,7 @@ impl LatencyNames {
             (0.99, FactName::ReadLatencyP99),
             (0.999, FactName::ReadLatencyP999),
         ],
+        least_median: Some(FactName::ReadLatencyP50Least),
         longest: FactName::ReadLatencyMax,
         mean: Some(FactName::ReadLatencyMean),
         timed: Some(FactName::ReadLatencyTimed),
@@ -62,6 +70,7 @@ impl LatencyNames {
             (0.99, FactName::WriteLatencyP99),
             (0.999, FactName::WriteLatencyP999),
         ],
+        least_median: Some(FactName::WriteLatencyP50Least),
         longest: FactName::WriteLatencyMax,
         mean: Some(FactName::WriteLatencyMean),
         timed: Some(FactName::WriteLatencyTimed),
@@ -73,6 +82,7 @@ impl LatencyNames {
             (0.99, FactName::DiscardLatencyP99),
             (0.999, FactName::DiscardLatencyP999),
         ],
+        least_median: Some(FactName::DiscardLatencyP50Least),
         longest: FactName::DiscardLatencyMax,
         mean: Some(FactName::DiscardLatencyMean),
         timed: Some(FactName::DiscardLatencyTimed),
@@ -84,6 +94,7 @@ impl LatencyNames {
             (0.99, FactName::DeviceLatencyP99),
             (0.999, FactName::DeviceLatencyP999),
         ],
+        least_median: None,
         longest: FactName::DeviceLatencyMax,
         mean: None,
         timed: None,
@@ -95,6 +106,7 @@ impl LatencyNames {
             (0.99, FactName::CompletionLatencyP99),
             (0.999, FactName::CompletionLatencyP999),
         ],
+        least_median: None,
         longest: FactName::CompletionLatencyMax,
         mean: Some(FactName::CompletionLatencyMean),
         timed: None,
@@ -106,13 +118,15 @@ impl LatencyNames {
             (0.99, FactName::SyncLatencyP99),
             (0.999, FactName::SyncLatencyP999),
         ],
+        least_median: None,
         longest: FactName::SyncLatencyMax,
         mean: Some(FactName::SyncLatencyMean),
         timed: None,
     };
 
     pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
-        self.quantiles.iter().map(|(_, name)| *name).chain([self.longest]).chain(self.mean).chain(self.timed)
+        let quantiles = self.quantiles.iter().map(|(_, name)| *name);
+        quantiles.chain([self.longest]).chain(self.mean).chain(self.timed).chain(self.least_median)
     }
 }
 
@@ -127,6 +141,7 @@ impl Latencies {
         self.sum_ns += u128::from(latency_ns) * u128::from(times);
         self.stood_for += times;
         self.timed += u64::from(stands_for > 0);
+        self.rank_variance += times * times.saturating_sub(1);
         match &mut self.histogram {
             Some(histogram) => record(histogram, latency_ns, times),
             None if self.kept.len() + usize::from(stands_for) <= KEPT => {
@@ -200,13 +215,16 @@ impl Latencies {
             None => self.histogram(),
         };
         let longest_ns = self.longest_ns;
+        let rank_error = RANK_ERRORS * (self.rank_variance as f64).sqrt() / self.stood_for as f64;
+        let least_ns = value_at(&histogram, (0.5 - rank_error).max(0.0)).min(longest_ns);
+        let least_median = names.least_median.map(|name| (name, Quantity::ns(least_ns)));
         let at = move |quantile| value_at(&histogram, quantile).min(longest_ns);
         let quantiles = names.quantiles.iter().map(move |(quantile, name)| (*name, Quantity::ns(at(*quantile))));
         let longest = (names.longest, Quantity::ns(longest_ns));
         let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
         let mean = names.mean.map(|name| (name, Quantity { value: mean_ns, ..Quantity::ns(0) }));
         let timed = names.timed.map(|name| (name, Quantity::count(self.timed)));
-        (self.stood_for > 0).then(|| quantiles.chain([longest]).chain(mean).chain(timed))
+        (self.stood_for > 0).then(|| quantiles.chain([longest]).chain(mean).chain(timed).chain(least_median))
     }
 }
 
@@ -294,6 +312,27 @@ mod tests {
         estimates.record(2_000_000, 0);
         let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").next().expect("the median").1;
         assert!((2_000_000.0..2_002_000.0).contains(&found.value), "{found:?}");
+    }
+
+    #[test]
+    fn a_median_on_a_step_can_be_on_its_lower_side() {
+        // Half of the calls are slow, and one fast call in 16 stands for the others.
+        for (fast, calls) in [(4_990, 10_000), (5_010, 10_000)] {
+            let mut all = Latencies::default();
+            (0..calls - fast).for_each(|_| all.record(80_000, 1));
+            (0..fast).for_each(|number| all.record(600, if number % 16 == 0 { 16 } else { 0 }));
+            let found: Vec<_> = all.quantities(&LatencyNames::READS).expect("some").collect();
+            let least = found.iter().find(|(name, _)| *name == FactName::ReadLatencyP50Least).expect("it is a fact");
+            assert_eq!(least.1.value, 600.0, "{fast} of {calls}");
+        }
+        // Where all were timed it is the median.
+        let mut all = Latencies::default();
+        (0..5_000).for_each(|_| all.record(600, 1));
+        (0..5_001).for_each(|_| all.record(80_000, 1));
+        let found: Vec<_> = all.quantities(&LatencyNames::READS).expect("some").collect();
+        let of = |name| found.iter().find(|(of, _)| *of == name).expect("it is a fact").1.value;
+        assert_eq!(of(FactName::ReadLatencyP50Least), of(FactName::ReadLatencyP50));
+        assert!(of(FactName::ReadLatencyP50) >= 80_000.0);
     }
 
     #[test]
