@@ -11,8 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, Op, open_bits};
+use activebench_model::grouped::Grouped;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
 use activebench_model::phase::{Direction, Division, Part, PartEnd, Phase};
 use foldhash::{HashMap, HashSet};
@@ -73,11 +74,11 @@ pub struct ObservedPasses<'a> {
 }
 
 /// The processes that the program started and that have ended. A script times them from outside.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Processes {
-    by_number: HashMap<u32, Process>,
+    by_number: Grouped<u32, Process>,
     /// Start and end of those of each parent, in order.
-    of_parent: HashMap<u32, Vec<(u64, u64)>>,
+    of_parent: Grouped<u32, (u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,22 +91,29 @@ struct Process {
 impl Processes {
     fn new(activity: &Activity) -> Self {
         let known: HashSet<u32> = activity.tasks.iter().map(|task| task.tgid).collect();
-        let mut processes = Self::default();
-        for task in &activity.tasks {
-            let (parent, start_ns) = (task.parent_tgid, task.start_ns);
-            let Some(end_ns) = task.end_ns.filter(|_| task.tid == task.tgid && known.contains(&parent)) else {
-                continue;
-            };
-            processes.by_number.insert(task.tgid, Process { parent, start_ns, end_ns });
-            processes.of_parent.entry(parent).or_default().push((start_ns, end_ns));
+        let ended = || {
+            let of_known =
+                activity.tasks.iter().filter(|task| task.tid == task.tgid && known.contains(&task.parent_tgid));
+            of_known.filter_map(|task| Some((task, task.end_ns?)))
+        };
+        let process = |task: &Task, end_ns| Process { parent: task.parent_tgid, start_ns: task.start_ns, end_ns };
+        Self {
+            by_number: Grouped::new(ended().map(|(task, end_ns)| (task.tgid, process(task, end_ns))), |_| ()),
+            of_parent: Grouped::new(
+                ended().map(|(task, end_ns)| (task.parent_tgid, (task.start_ns, end_ns))),
+                |span| *span,
+            ),
         }
-        processes.of_parent.values_mut().for_each(|spans| spans.sort_unstable());
-        processes
+    }
+
+    /// Returns the last process that had a number.
+    fn get(&self, tgid: u32) -> Option<Process> {
+        self.by_number.get(&tgid).last().copied()
     }
 
     /// Returns the end of the process that a parent had before a time, and the start of its next one after another time.
     fn around(&self, parent: u32, start_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
-        let spans = self.of_parent.get(&parent)?;
+        let spans = self.of_parent.get(&parent);
         let before = spans[..spans.partition_point(|(own_ns, _)| *own_ns < start_ns)].last()?;
         let after = spans.get(spans.partition_point(|(own_ns, _)| *own_ns < end_ns))?;
         (before.1 <= start_ns).then_some((before.1, after.0))
@@ -202,6 +210,7 @@ impl<'a> ObservedPasses<'a> {
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             add_runs(pass, &mut found.runs);
         }
+        drop(data);
         found.runs.shrink_to_fit();
         if !found.runs.is_sorted_by_key(|run| run.start_ns) {
             found.runs.sort_by_key(|run| run.start_ns);
@@ -215,7 +224,7 @@ impl<'a> ObservedPasses<'a> {
         }
         found.find_parents();
         let name_runs = names::runs(activity, &names);
-        drop((data, names));
+        drop(names);
         found.add_names(name_runs, &prints, &mut ids);
         found
     }
@@ -345,7 +354,7 @@ impl<'a> ObservedPasses<'a> {
         let (process, until_ns) = match run.pass.open {
             Some(open) if open.op == Op::Dup => (own, open.start_ns),
             Some(_) => return None,
-            None => (self.processes.by_number.get(&own)?.parent, run.start_ns),
+            None => (self.processes.get(own)?.parent, run.start_ns),
         };
         let bare = self.bare.get(&(process, run.pass.file))?;
         let last = bare[..bare.partition_point(|one| one.at_ns <= until_ns)].last()?;
@@ -365,7 +374,7 @@ impl<'a> ObservedPasses<'a> {
     where
         'a: 'b,
     {
-        let own = runs.clone().map(|run| self.processes.by_number.get(&run.pass.tgid).copied());
+        let own = runs.clone().map(|run| self.processes.get(run.pass.tgid));
         let together = |one: Process, other: Process| Process {
             start_ns: one.start_ns.min(other.start_ns),
             end_ns: one.end_ns.max(other.end_ns),
@@ -379,7 +388,7 @@ impl<'a> ObservedPasses<'a> {
         }
         let mut times = vec![("process", "start of the process to its end", from_ns, until_ns)];
         // `cp a b; sync b`: the sync is a process of its own.
-        let synced = runs.clone().filter_map(|run| self.processes.by_number.get(&self.sync_behind(run)?.tid));
+        let synced = runs.clone().filter_map(|run| self.processes.get(self.sync_behind(run)?.tid));
         let synced_ns = synced.map(|process| process.end_ns).max().filter(|at_ns| *at_ns > until_ns);
         let to_sync = "start of the process to the end of the one that synced";
         times.extend(synced_ns.map(|at_ns| ("process-and-sync", to_sync, from_ns, at_ns)));
@@ -407,8 +416,7 @@ impl<'a> ObservedPasses<'a> {
             Direction::Write => "write",
             _ => "read-write",
         };
-        let files: HashSet<FileId> = runs().map(|run| run.pass.file).collect();
-        let what = match files.len() {
+        let what = match runs().map(|run| run.pass.file).collect::<HashSet<FileId>>().len() {
             1 => names.get(&first.pass.file).copied().unwrap_or("unnamed").to_owned(),
             many => format!("{many} files"),
         };

@@ -142,7 +142,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let is_sequential = !sequential && consecutive >= limits.ab109_sequential_least_ratio.value.value;
     let block = phase.stated_call_bytes().filter(|_| is_sequential);
     let weight = match block {
-        Some(block) if case.run.fact(phase, FactName::ModalRequest)? >= block as f64 => Weight::Fail(Effect::Misleading),
+        Some(block) if case.run.fact(phase, FactName::ModalRequest)? >= block as f64 => {
+            Weight::Fail(Effect::Misleading)
+        }
         _ => Weight::Warn(Effect::Misleading),
     };
     let share = Quantity::ratio(consecutive);
@@ -163,17 +165,11 @@ struct Facts {
     calls: FactName,
 }
 
-const READS: Facts = Facts {
-    sequential: FactName::ReadSequential,
-    latency: FactName::ReadLatencyMean,
-    calls: FactName::ReadCalls,
-};
+const READS: Facts =
+    Facts { sequential: FactName::ReadSequential, latency: FactName::ReadLatencyMean, calls: FactName::ReadCalls };
 
-const WRITES: Facts = Facts {
-    sequential: FactName::WriteSequential,
-    latency: FactName::WriteLatencyMean,
-    calls: FactName::WriteCalls,
-};
+const WRITES: Facts =
+    Facts { sequential: FactName::WriteSequential, latency: FactName::WriteLatencyMean, calls: FactName::WriteCalls };
 
 impl Facts {
     /// Returns the mean number of requests in flight (Little's law).

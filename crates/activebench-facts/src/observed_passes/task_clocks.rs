@@ -103,7 +103,7 @@ impl<'a> ObservedPasses<'a> {
         let last_call = |runs: &[&Run<'_>]| runs.iter().map(|run| run.end_ns).max();
         let all_open_ns = tasks.values().iter().map(|run| Some(run.pass.open?.end_ns)).max()?;
         let first_finished_ns = tasks.iter().filter_map(|(_, runs)| last_call(runs)).min()?;
-        let mut times = Vec::new();
+        let mut times = Vec::with_capacity(tasks.len());
         for (tgid, runs) in tasks.iter() {
             let started_ns = first_call(runs)?;
             let start_ns = match start {
