@@ -38,7 +38,6 @@ struct Cost {
     claims: usize,
     judged: Duration,
     reported: Duration,
-    peak_bytes: usize,
 }
 
 impl Shape {
@@ -57,7 +56,6 @@ impl Shape {
 /// Judges a run and writes the reports that every run gets.
 fn judge(made: &Made) -> Cost {
     let manifest = made.manifest();
-    let before = heap::restart();
     let start = Instant::now();
     let run = judge_events(
         Path::new("run"),
@@ -73,7 +71,7 @@ fn judge(made: &Made) -> Cost {
         format.write(&run, Style::default(), &mut std::io::sink()).expect("nothing is written");
     }
     let (phases, claims) = (run.phases.len(), run.parsed.claims.len());
-    Cost { phases, claims, judged, reported: start.elapsed(), peak_bytes: heap::peak().saturating_sub(before) }
+    Cost { phases, claims, judged, reported: start.elapsed() }
 }
 
 /// Judges each selected shape at three sizes and prints the costs of the fastest judgement of each.
@@ -87,6 +85,7 @@ fn print_table(calls: u64) {
             let made = shape.of_calls(shape.smallest(calls) * factor);
             let costs = (0..REPETITIONS).map(|_| judge(&made));
             let Some(cost) = costs.min_by_key(|cost| cost.judged + cost.reported) else { continue };
+            let (_, peak_bytes) = heap::peak_of(|| judge(&made));
             let all = made.events.len();
             println!(
                 "| {} | {all} | {} | {} | {:.2} | {:.2} | {:.0} | {} |",
@@ -96,7 +95,7 @@ fn print_table(calls: u64) {
                 cost.judged.as_secs_f64(),
                 cost.reported.as_secs_f64(),
                 (cost.judged + cost.reported).as_nanos() as f64 / all as f64,
-                cost.peak_bytes >> 20,
+                peak_bytes >> 20,
             );
         }
     }
@@ -108,7 +107,7 @@ fn measure(criterion: &mut Criterion) {
         group.sample_size(10).measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(200));
         for factor in FACTORS {
             let made = shape.of_calls(SMALLEST * factor);
-            let peak_bytes = judge(&made).peak_bytes;
+            let (_, peak_bytes) = heap::peak_of(|| judge(&made));
             println!("{}/{}: peak {} KiB", shape.name, SMALLEST * factor, peak_bytes >> 10);
             group.throughput(Throughput::Elements(made.events.len()));
             group.bench_with_input(BenchmarkId::from_parameter(SMALLEST * factor), &made, |bencher, made| {
