@@ -7,7 +7,7 @@ mod heap;
 
 use activebench_model::fact::FactName;
 use activebench_model::verdict::{ClaimVerdict, RunVerdict};
-use activebench_report::{FORMATS, Style};
+use activebench_report::{FORMATS, Format, Style};
 
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
@@ -22,23 +22,21 @@ fn a_day_stays_within_its_bounds_and_says_from_when_on_it_has_only_sums() {
     for calls_after_cut in [500_000, 1_000_000, 2_000_000] {
         let folder = tempfile::tempdir().expect("a folder");
         let directory = folder.path().join("run");
-        let before = heap::restart();
-        let day = day::record(&directory, LIMIT_BYTES, calls_after_cut);
-        let recorded_bytes = heap::peak() - before;
+        let (day, recorded_bytes) = heap::peak_of(|| day::record(&directory, LIMIT_BYTES, calls_after_cut));
         assert!(day.packed_bytes < 2 * LIMIT_BYTES, "{} bytes of log", day.packed_bytes);
         assert!(day.directory_bytes < 6 * LIMIT_BYTES, "{} bytes in the run directory", day.directory_bytes);
         assert!(recorded_bytes < 64 << 20, "{recorded_bytes} bytes while recording");
 
-        let before = heap::restart();
-        let run = day::judge(&directory);
-        let mut reports = Vec::new();
-        for format in FORMATS {
-            let mut report = Vec::new();
-            format.write(&run, Style::default(), &mut report).expect("memory");
-            reports
-                .push((format.name, String::from_utf8_lossy(&report).split_whitespace().collect::<Vec<_>>().join(" ")));
-        }
-        let judged_bytes = heap::peak() - before;
+        let ((run, reports), judged_bytes) = heap::peak_of(|| {
+            let run = day::judge(&directory);
+            let report = |format: &&Format| {
+                let mut report = Vec::new();
+                format.write(&run, Style::default(), &mut report).expect("memory");
+                (format.name, String::from_utf8_lossy(&report).split_whitespace().collect::<Vec<_>>().join(" "))
+            };
+            let reports: Vec<_> = FORMATS.iter().map(report).collect();
+            (run, reports)
+        });
         assert!(judged_bytes < 64 << 20, "{judged_bytes} bytes while judging");
 
         // The sums go on to the last call.

@@ -39,12 +39,12 @@ fn main() {
     for factor in FACTORS {
         let folder = tempfile::tempdir().expect("a folder");
         let directory = folder.path().join("run");
-        let (before, start) = (heap::restart(), Instant::now());
-        let day = day::record(&directory, limit_bytes, calls * factor);
-        let (recorded, recorded_bytes) = (start.elapsed(), heap::peak() - before);
-        let (before, start) = (heap::restart(), Instant::now());
-        let run = day::judge(&directory);
-        let (judged, judged_bytes) = (start.elapsed(), heap::peak() - before);
+        let start = Instant::now();
+        let (day, recorded_bytes) = heap::peak_of(|| day::record(&directory, limit_bytes, calls * factor));
+        let recorded = start.elapsed();
+        let start = Instant::now();
+        let (run, judged_bytes) = heap::peak_of(|| day::judge(&directory));
+        let judged = start.elapsed();
         assert_eq!(run.run_facts.complete(FactName::ReadCalls), Ok(day.calls as f64), "the sum is exact");
         println!(
             "| {} | {} | {:.1} | {} | {} | {:.1} | {} | {:.1} | {} |",
