@@ -112,18 +112,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if case.run.moved(phase)? == 0.0 {
         return Err(Halt::not_applicable("No byte was moved. See AB106."));
     }
-    let blocks = case.run.fact(phase, FactName::UniqueBlocks)?;
-    if blocks < LEAST_BLOCKS {
+    if case.run.fact(phase, FactName::UniqueBlocks)? < LEAST_BLOCKS {
         return Err(Halt::not_applicable("There are too few blocks to have an order."));
     }
     let consecutive = case.run.fact(phase, of.sequential)?;
-    let random = || if is_synchronous { Ok(case.silent("")) } else { Err(out_of_order()) };
-    if !sequential {
-        let in_flight = if is_synchronous { 0.0 } else { of.in_flight(&case.run, phase)? };
-        if consecutive <= 3.0 * by_chance(blocks, in_flight, phase) {
-            return random();
-        }
-    }
     let limits = case.thresholds();
     let (fires, threshold, claimed) = match sequential {
         true => {
@@ -132,11 +124,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         }
         false => {
             let most = &limits.ab109_random_most_ratio;
-            (consecutive > most.value.value, most, "random")
+            (
+                consecutive > most.value.value && !is_by_chance(case, phase, of, consecutive, is_synchronous)?,
+                most,
+                "random",
+            )
         }
     };
     if !fires {
-        return if sequential { Ok(case.silent("")) } else { random() };
+        // That requests end in another order does not show that they were submitted so.
+        return if is_synchronous { Ok(case.silent("")) } else { Err(out_of_order()) };
     }
     read_whole(phase)?;
     let is_sequential = !sequential && consecutive >= limits.ab109_sequential_least_ratio.value.value;
@@ -179,10 +176,18 @@ impl Facts {
     }
 }
 
-/// Share of calls that follow a neighbour by chance, when each file's blocks are visited in a random order and so many
-/// requests are sorted at a time.
-fn by_chance(blocks: f64, in_flight: f64, phase: &Phase) -> f64 {
+/// Returns `true` if a share of calls that follow a neighbour can occur by chance, when each file's blocks are visited in a
+/// random order and the requests in flight are sorted.
+fn is_by_chance(
+    case: &Case<'_>,
+    phase: &Phase,
+    of: &Facts,
+    consecutive: f64,
+    is_synchronous: bool,
+) -> Result<bool, String> {
+    let blocks = case.run.fact(phase, FactName::UniqueBlocks)?;
+    let in_flight = if is_synchronous { 0.0 } else { of.in_flight(&case.run, phase)? };
     let files: HashSet<FileId> = phase.parts.iter().map(|part| part.file).collect();
     let of_a_file = (blocks / files.len().max(1) as f64).max(1.0);
-    (1.0 + of_a_file.ln() + in_flight) / of_a_file
+    Ok(consecutive <= 3.0 * (1.0 + of_a_file.ln() + in_flight) / of_a_file)
 }
