@@ -136,6 +136,7 @@ fn derive_unguarded(
         (parsed, phases, Vec::new())
     };
     manifest.incomplete.extend(most_judged::let_go_of_more(&mut parsed, &mut phases, &mut measured));
+    phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
     let of_script = script_numbers(manifest, outputs, &parsed, &phases);
     parsed.script_figures = of_script.figures;
     parsed.notes.extend(of_script.notes);

@@ -41,7 +41,6 @@ pub fn evidence_phases(activity: &Activity) -> Vec<Phase> {
             phases[index].parts.push(part);
         }
     }
-    phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
     phases.sort_by_key(|phase| phase.parts.iter().map(|part| part.start_ns).min());
     phases
 }

@@ -158,7 +158,6 @@ pub fn resolve_phases(
     passes: Cow<'_, [Pass]>,
     mut phases: Vec<Phase>,
 ) -> Result<(Vec<Phase>, Facts), Unreadable> {
-    phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
     let totals = source.totals()?;
     let stub = Stub::new(index.tasks, index.execs);
     let own = |call: &Call| !stub.made(call.tgid, call.start_ns);

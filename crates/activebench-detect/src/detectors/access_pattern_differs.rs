@@ -12,7 +12,8 @@
 //! - a random pass has a share above 20 %.
 //!
 //! A random pass with a share of 80 % or more is a sequential one: its rates and latencies are misleading. It is a
-//! warning only where its calls are smaller than its blocks: a block in several calls is sequential inside.
+//! warning only where its calls are smaller than its blocks, or the command states no size of a call: a block in
+//! several calls is sequential inside.
 //!
 //! In synchronous passes the tool itself sets the order of the calls. Asynchronous requests are observed in the order
 //! in which they end: this order does not show that a pass is random, or that a sequential one jumps. A random pass that
@@ -94,8 +95,10 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let is_synchronous = match phase.submission {
         Submission::Synchronous => true,
         Submission::Unknown => return Err(Halt::not_applicable("The submission mode of the requests is not known.")),
-        _ if sequential => return Err(out_of_order()),
-        _ => false,
+        Submission::Mapped => return Err(Halt::not_applicable("Data moves through a mapping. See AB901.")),
+        Submission::Nothing => return Err(Halt::not_applicable("The engine moves no data. See AB106.")),
+        Submission::Asynchronous | Submission::AsynchronousIfDirect if sequential => return Err(out_of_order()),
+        Submission::Asynchronous | Submission::AsynchronousIfDirect => false,
     };
     let of = match phase.direction {
         Direction::Read => &READS,

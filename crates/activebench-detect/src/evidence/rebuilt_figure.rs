@@ -332,10 +332,19 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             _ => Err("of calls with names only the longest is known".to_owned()),
         };
     }
-    let (name, calls, timed) = match phase.direction {
-        Direction::Read => (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
-        Direction::Write => (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
-        Direction::Discard => (discard_latency(metric), FactName::DiscardCalls, FactName::DiscardLatencyTimed),
+    let (name, calls, timed, least_median) = match phase.direction {
+        Direction::Read => {
+            let least_median = FactName::ReadLatencyP50Least;
+            (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed, least_median)
+        }
+        Direction::Write => {
+            let least_median = FactName::WriteLatencyP50Least;
+            (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed, least_median)
+        }
+        Direction::Discard => {
+            let least_median = FactName::DiscardLatencyP50Least;
+            (discard_latency(metric), FactName::DiscardCalls, FactName::DiscardLatencyTimed, least_median)
+        }
         Direction::Mixed => {
             let (observed, sampled) = latency_both_ways(run, phase, metric)?;
             let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
@@ -350,10 +359,8 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     let has_other_tail = sampled || left_out > 0.0;
     let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
     let share = if sampled { coarse } else { exact };
-    let least = match least_median(phase.direction, metric) {
-        Some(least) => fact(least)?.min(observed),
-        None => observed,
-    };
+    // A median between fast and slow calls can be on either side of the step.
+    let least = if is_median(metric) { fact(least_median)?.min(observed) } else { observed };
     let of_direction = |metric| match phase.direction {
         Direction::Read => read_latency(metric),
         Direction::Discard => discard_latency(metric),
@@ -403,16 +410,8 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     Ok((least * share, figure))
 }
 
-/// The fact with the least that a median can be; `None` for other metrics.
-fn least_median(direction: Direction, metric: Metric) -> Option<FactName> {
-    match (metric, direction) {
-        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Read) => Some(FactName::ReadLatencyP50Least),
-        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Write) => Some(FactName::WriteLatencyP50Least),
-        (Metric::LatencyP50 | Metric::CompletionLatencyP50, Direction::Discard) => {
-            Some(FactName::DiscardLatencyP50Least)
-        }
-        _ => None,
-    }
+fn is_median(metric: Metric) -> bool {
+    matches!(metric, Metric::LatencyP50 | Metric::CompletionLatencyP50)
 }
 
 /// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
@@ -592,7 +591,14 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
                 Metric::LatencyMean => of(Metric::LatencyMax),
                 _ => Vec::new(),
             };
-            let least = least_median(phase.direction, metric).into_iter().collect();
+            let least = match is_median(metric) {
+                true => by_direction(
+                    FactName::ReadLatencyP50Least,
+                    FactName::WriteLatencyP50Least,
+                    FactName::DiscardLatencyP50Least,
+                ),
+                false => Vec::new(),
+            };
             [of(metric), least, below, longest, bytes(), calls(), timed, completions].concat()
         }
         _ => Vec::new(),

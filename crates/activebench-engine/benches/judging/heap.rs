@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
-/// Below 0 where blocks of before were given back.
+/// Below 0 if blocks that were allocated before the count are freed.
 static HELD: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
