@@ -11,7 +11,8 @@
 //!
 //! It fails when the confusion changes the figure by more than 5 % (the claim is refuted); otherwise it warns. It is
 //! not checked when the noise of a short window is above 0.5 %. It is not checked either when the same pass's rate of
-//! operations is off by the same ratio: then the clock is wrong.
+//! operations is off by the same ratio: then the clock is wrong. Nor is it when the tool's own count of bytes is off by
+//! that ratio and by no conversion: then the tool miscounted.
 //!
 //! # When it is wrong
 //! It is wrong when the tool's clock is off by exactly such a share. The difference is still real; only its name is

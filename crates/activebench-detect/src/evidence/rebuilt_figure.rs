@@ -623,6 +623,10 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     facts
 }
 
+/// By how much a count of bytes may be off a conversion, in addition to the resolution of the printed number: calls at
+/// the edges of the pass.
+const EXACT_COUNT_RATIO: f64 = 0.000_5;
+
 /// The conversion factors that tools and readers confuse.
 const FACTORS: [(f64, &str); 8] = [
     (1.024, "kB (1000) and KiB (1024)"),
@@ -741,7 +745,8 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     if converted
         && typical <= tolerance
         && !operations_differ_too(run, phase, ratio, tolerance)
-        && let Some((_, name)) = FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance)
+        && !miscounts(run, phase, ratio, tolerance)
+        && let Some(name) = conversion(ratio, tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;
         return Ok(Agreement::UnitMixUp(Difference { observed, excess, warn: 0.0, fail }, name));
@@ -769,6 +774,23 @@ fn operations_differ_too(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f6
         let rebuilt = rebuild(run, phase, other).and_then(|rebuilt| rebuilt.figure);
         rebuilt.is_ok_and(|rebuilt| (other.value.value / rebuilt.value / ratio - 1.0).abs() <= tolerance)
     })
+}
+
+/// Returns `true` if the tool's count of bytes is off by this ratio, and by no conversion: a count of bytes has no noise,
+/// so a conversion shows in it to the last printed digit.
+fn miscounts(run: &Run<'_>, phase: &Phase, ratio: f64, tolerance: f64) -> bool {
+    let mut counts = run.claims_of(phase).filter(|other| other.metric == Metric::BytesMoved);
+    counts.any(|count| {
+        let Ok(moved) = rebuild(run, phase, count).and_then(|rebuilt| rebuilt.figure) else { return false };
+        let printed_ratio = 2.0 * count.resolution / count.value.value + EXACT_COUNT_RATIO;
+        let of_count = count.value.value / moved.value;
+        (of_count / ratio - 1.0).abs() <= tolerance && conversion(of_count, printed_ratio.min(tolerance)).is_none()
+    })
+}
+
+/// Returns the name of the conversion that a ratio is.
+fn conversion(ratio: f64, tolerance: f64) -> Option<&'static str> {
+    FACTORS.iter().find(|(factor, _)| (ratio / factor - 1.0).abs() <= tolerance).map(|(_, name)| *name)
 }
 
 /// Judges each claim on a phase: one finding for each claim that fires, and one for all others.

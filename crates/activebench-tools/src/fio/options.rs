@@ -308,6 +308,19 @@ impl JobOptions {
                 _ => of(Way::Read).filter(|bytes| of(Way::Write) == Some(*bytes)),
             };
         }
+        // Data is verified in the blocks in which it was written.
+        if way == Way::Read && self.verifies_after() != Some(false) {
+            let written = self.own_block_bytes(Way::Write)?;
+            return match self.reads()? {
+                true => self.own_block_bytes(Way::Read).filter(|bytes| *bytes == written),
+                false => Some(written),
+            };
+        }
+        self.own_block_bytes(way)
+    }
+
+    /// As [`Self::block_bytes`] of a single direction, for what the job reads or writes itself.
+    fn own_block_bytes(&self, way: Way) -> Option<u64> {
         if let Some(bytes) = self.told_blocks.get(way as usize).copied().flatten() {
             return Some(bytes);
         }

@@ -107,8 +107,8 @@ impl Locator<'_> {
                 phase.incomplete = Some(why.to_owned());
                 continue;
             }
-            if job.verifies_after() == Some(true) && job.loops() != Some(1) {
-                // Its clock is a sum of separate spans, so no single window matches it.
+            // Its clock is a sum of separate spans, so no single window matches it.
+            if job.verifies_after() == Some(true) && (job.loops() != Some(1) || writes_after_check(&passes)) {
                 phase.incomplete = Some("between the loops lies the check of the data, on another clock".to_owned());
                 continue;
             }
@@ -265,6 +265,14 @@ fn is_data(step: &Step) -> bool {
 
 fn moves(pass: &Pass, way: Way) -> bool {
     pass.steps.iter().any(|step| is_of(step, way))
+}
+
+/// Returns true if a job writes again after it has read back what it wrote. fio does so without `loops`, too: with
+/// `time_based` it checks the data after each `size` of an asynchronous engine (backend.c, `do_io`, 3.33). It reopens its
+/// files for the check. The passes are ordered by time.
+fn writes_after_check(passes: &[&Pass]) -> bool {
+    let mut later = passes.iter().skip_while(|pass| !moves(pass, Way::Write));
+    later.any(|pass| moves(pass, Way::Read) && !moves(pass, Way::Write)) && later.any(|pass| moves(pass, Way::Write))
 }
 
 fn bytes_of(pass: &Pass, way: Way) -> f64 {
