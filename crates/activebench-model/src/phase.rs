@@ -57,6 +57,11 @@ pub struct Phase {
     /// calls. Rates are divided by the window without it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub excluded_ns: u64,
+    /// Longest work of the tool before its clock that the window may contain, because no call lies between it and the
+    /// pass: iozone fills its record, then starts its clock, then writes through a mapping. 0 where a call shows when
+    /// the clock began.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untimed_start_ns: u64,
     /// Mechanisms that the command promised for this pass.
     pub promises: Vec<Promise>,
     /// The mix of reads and writes that the command promises; `None` without such a promise. Where a tool prints
@@ -190,6 +195,7 @@ impl Phase {
             rate_clock: RateClock::default(),
             submission: Submission::Unknown,
             excluded_ns: 0,
+            untimed_start_ns: 0,
             promises: Vec::new(),
             mix: None,
             own_limits: Vec::new(),

@@ -22,6 +22,9 @@
 //! - 5 ms in which the tool opens its files and allocates its buffers.
 //! - Two operations per task, for the work before the first call and after the last one.
 //!
+//! A clock that ran shorter has one: where no call shows when it began (`iozone -B`, `-k`), the tool may have filled its
+//! record inside the window and before its clock, 1 ns for each byte at most.
+//!
 //! A claim that overstates and fails is refuted: an honest clock cannot run shorter than the calls inside it. One
 //! that understates is unverifiable: the tool's clock may cover work that makes no call.
 //!

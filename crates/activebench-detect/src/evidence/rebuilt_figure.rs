@@ -886,7 +886,8 @@ pub(crate) fn noise_share(run: &Run<'_>, phase: &Phase, excess: f64) -> Result<N
     let wait_ns = run.thresholds.ab104_wait_ns.value.value;
     if excess > 0.0 {
         let waited = if phase.after_ramp { waited_ns(phase) } else { Ok(0.0) };
-        let bound = begun_before(phase, window_ns).and_then(|begun| Ok(begun + waited?.min(wait_ns) / window_ns));
+        let bound = begun_before(phase, window_ns)
+            .and_then(|begun| Ok(begun + untimed_start(phase, window_ns)? + waited?.min(wait_ns) / window_ns));
         return Ok(Noise { typical, bound });
     }
     // At both ends together no more than two waits.
@@ -914,6 +915,17 @@ fn begun_before(phase: &Phase, window_ns: f64) -> Result<f64, String> {
     match longest_ns < window_ns {
         true => Ok(longest_ns / (window_ns - longest_ns)),
         false => Err("an operation was in flight for the whole pass, from before the end of the ramp".to_owned()),
+    }
+}
+
+/// The work before the tool's clock that the window may contain, as a share of the pass without it.
+fn untimed_start(phase: &Phase, window_ns: f64) -> Result<f64, String> {
+    let untimed_ns = phase.untimed_start_ns as f64;
+    match untimed_ns < window_ns {
+        true => Ok(untimed_ns / (window_ns - untimed_ns)),
+        false => Err("no call shows when the tool's clock began, and its work before it may have taken as long as the \
+                     pass"
+            .to_owned()),
     }
 }
 

@@ -3,13 +3,13 @@
 
 use activebench_model::activity::Pass;
 use activebench_model::claim::Parsed;
-use activebench_model::phase::{Part, PartEnd, Phase};
+use activebench_model::phase::{PartEnd, Phase};
 
 use super::files::{Observed, ended_ns, started_ns};
 use super::options::Options;
 use super::parts::{agrees, part, union};
 use super::plan::{self, Planned};
-use super::window::{Clock, clock, is_data};
+use super::window::{Clock, clock, is_data, untimed_start_ns};
 
 /// Returns the phases of the throughput mode.
 pub(super) fn throughput_phases(options: &Options, parsed: &Parsed, observed: &Observed<'_>) -> Vec<Phase> {
@@ -23,10 +23,8 @@ pub(super) fn throughput_phases(options: &Options, parsed: &Parsed, observed: &O
         let mut phase = plan::phase(planned, options);
         match waves.get(index) {
             Some(wave) if fits && wave.iter().all(|child| agrees(child.pass, planned)) => {
-                let (parts, doubt) = wave_parts(wave, planned, options, observed);
-                phase.parts = parts;
+                phase.incomplete = add_parts(&mut phase, wave, planned, options, observed);
                 phase.window = union(&phase.parts);
-                phase.incomplete = doubt;
             }
             _ if !planned.claimed => continue,
             Some(_) if !fits => {
@@ -82,12 +80,14 @@ fn waves<'a>(passes: &[&'a Pass]) -> Vec<Vec<Child<'a>>> {
     waves
 }
 
-fn wave_parts(
+/// Adds a part for each child; returns why they are not all of the test.
+fn add_parts(
+    phase: &mut Phase,
     wave: &[Child<'_>],
     planned: &Planned,
     options: &Options,
     observed: &Observed<'_>,
-) -> (Vec<Part>, Option<String>) {
+) -> Option<String> {
     let mut doubt = None;
     let mut clocks = Vec::new();
     for child in by_birth(wave, observed) {
@@ -100,7 +100,7 @@ fn wave_parts(
         doubt = Some(format!("{} of {} tasks were observed", clocks.len(), planned.tasks));
     }
     let ends = stopped_clocks(&clocks, planned, options);
-    let mut parts = Vec::new();
+    let most_untimed_ns = std::mem::take(&mut phase.untimed_start_ns);
     for ((child, clock), end) in clocks.iter().zip(ends) {
         doubt = doubt.or_else(|| clock.doubt.clone());
         let mut clock = clock.clone();
@@ -118,9 +118,11 @@ fn wave_parts(
             }
         };
         let tids = if options.threads { data_tids(child.pass) } else { Vec::new() };
-        parts.push(part(child.pass, &clock, end, stopped_ns, tids, observed));
+        let untimed_ns = untimed_start_ns(child.pass, clock.start_ns, most_untimed_ns);
+        phase.untimed_start_ns = phase.untimed_start_ns.max(untimed_ns);
+        phase.parts.push(part(child.pass, &clock, end, stopped_ns, tids, observed));
     }
-    (parts, doubt)
+    doubt
 }
 
 /// Sorts children by iozone's child numbers: it starts them one after the other.

@@ -15,7 +15,7 @@ use super::files::{Observed, started_ns};
 use super::options::Options;
 use super::parts::{agrees, part, union};
 use super::plan::{self, Planned};
-use super::window::clock;
+use super::window::{clock, untimed_start_ns};
 
 /// See [`crate::Adapter::phases`].
 pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
@@ -47,13 +47,14 @@ fn single_phases(options: &Options, parsed: &Parsed, observed: &Observed<'_>) ->
     let mut phases = Vec::new();
     for planned in groups.iter().flat_map(|group| &group.passes) {
         let outcome = match assigned.get(planned.id.as_str()) {
-            Some(Ok(pass)) => single_part(pass, planned, options, observed),
+            Some(Ok(pass)) => single_part(pass, planned, options, observed).map(|found| (*pass, found)),
             Some(Err(why)) => Err(why.clone()),
             None => Err(observed.nothing().to_owned()),
         };
         let mut phase = plan::phase(planned, options);
         match outcome {
-            Ok((part, doubt)) => {
+            Ok((pass, (part, doubt))) => {
+                phase.untimed_start_ns = untimed_start_ns(pass, part.start_ns, phase.untimed_start_ns);
                 phase.incomplete = doubt;
                 phase.parts = vec![part];
                 phase.window = union(&phase.parts);

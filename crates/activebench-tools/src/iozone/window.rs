@@ -53,6 +53,17 @@ pub(super) fn clock(pass: &Pass, planned: &Planned, options: &Options) -> Result
     Ok(clock)
 }
 
+/// Returns how much of the phase's `untimed_start_ns` this pass may contain: its clock has begun by its first data call.
+/// A mapped file has none.
+pub(super) fn untimed_start_ns(pass: &Pass, start_ns: u64, most_ns: u64) -> u64 {
+    let heads = pass.steps.iter().filter(|step| is_data(step)).flat_map(|step| {
+        let calls = step.head.iter().filter(|call| call.span.op.is_data()).map(|call| call.span.start_ns);
+        calls.chain([step.start_ns])
+    });
+    let first_ns = heads.filter(|at_ns| *at_ns >= start_ns).min();
+    first_ns.map_or(most_ns, |first_ns| most_ns.min(first_ns - start_ns))
+}
+
 /// Returns true if a step consists of calls that move data.
 pub(super) fn is_data(step: &Step) -> bool {
     matches!(step.kind, StepKind::Read | StepKind::Write) && step.calls > 0

@@ -46,6 +46,8 @@ pub(super) struct Options {
     pub(super) files: u64,
     pub(super) total_bytes: Option<u64>,
     pub(super) block_bytes: Option<u64>,
+    /// Bytes of a request of a sequential test that merges several blocks; `None` if it merges none.
+    pub(super) merged_bytes: Option<u64>,
     /// Requests; 0 for no limit.
     pub(super) events: u64,
     /// Seconds; 0 for no limit.
@@ -76,6 +78,7 @@ impl Default for Options {
             files: DEFAULT_FILES,
             total_bytes: Some(DEFAULT_BYTES),
             block_bytes: Some(DEFAULT_BLOCK),
+            merged_bytes: None,
             events: 0,
             seconds: DEFAULT_SECONDS,
             threads: 1,
@@ -96,6 +99,7 @@ impl Options {
     /// Reads the words after the program, in any order. Never fails: what cannot be read keeps its default or is unknown.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut options = Self::default();
+        let mut merged = 0;
         let mut words = Vec::new();
         for word in argv.iter().skip(1) {
             match word.strip_prefix("--") {
@@ -103,11 +107,16 @@ impl Options {
                 Some(option) if option.starts_with("test=") => words.insert(0, &option["test=".len()..]),
                 Some(option) => {
                     let (name, value) = option.split_once('=').unwrap_or((option, ""));
-                    options.take(name, value, word);
+                    match name {
+                        "file-merged-requests" => merged = value.parse().unwrap_or(0),
+                        _ => options.take(name, value, word),
+                    }
                 }
                 None => words.push(word.as_str()),
             }
         }
+        options.merged_bytes =
+            options.block_bytes.and_then(|block| block.checked_mul(merged)).filter(|bytes| *bytes > 0);
         options.task = match words.as_slice() {
             ["fileio", "prepare"] => Some(Task::Prepare),
             ["fileio", "run"] => Some(Task::Run),
@@ -147,6 +156,14 @@ impl Options {
         }
     }
 
+    /// Returns the bytes of a request in this mode.
+    pub(super) fn request_bytes(&self, mode: Option<Mode>) -> Option<u64> {
+        match mode? {
+            Mode::SeqRead | Mode::SeqWrite | Mode::SeqRewrite => self.merged_bytes.or(self.block_bytes),
+            Mode::RandomRead | Mode::RandomWrite | Mode::RandomMixed => self.block_bytes,
+        }
+    }
+
     /// Takes over what the report says, which is what sysbench did: a configuration file may have set it, and a text may
     /// have no command.
     pub(super) fn with_printed(mut self, output: &ToolOutput) -> Self {
@@ -162,6 +179,7 @@ impl Options {
         self.fsync_end = is_said("Calling fsync() at the end of test, Enabled.");
         self.fsync_all = is_said("Calling fsync() after each write operation.");
         self.fsync_freq = 0;
+        self.merged_bytes = None;
         for line in text.lines().map(str::trim_end) {
             if let Some(name) = line.strip_prefix("Doing ").and_then(|line| line.strip_suffix(" test")) {
                 self.mode = mode_of_words(name).or(self.mode);
@@ -169,6 +187,8 @@ impl Options {
                 self.fsync_freq = rest.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1);
             } else if let Some(text) = line.strip_prefix("Block size ") {
                 self.block_bytes = printed_size(text).or(self.block_bytes);
+            } else if let Some(rest) = line.strip_prefix("Merging requests up to ") {
+                self.merged_bytes = rest.strip_suffix(" for sequential IO.").and_then(printed_size);
             } else if let Some(text) = line.strip_prefix("Number of threads: ") {
                 self.threads = text.parse().unwrap_or(self.threads);
             } else if line == "Using asynchronous I/O mode" {
@@ -275,5 +295,21 @@ mod tests {
         assert_eq!((read.task, read.mode, read.threads), (Some(Task::Run), Some(Mode::RandomWrite), 2));
         assert_eq!((read.block_bytes, read.fsync_freq, read.fsync_end), (Some(4096), 7, false));
         assert!(!read.events_are_requests());
+    }
+
+    #[test]
+    fn sequential_requests_are_merged() {
+        let given = options("sysbench fileio --file-merged-requests=4 --file-block-size=4096 run");
+        assert_eq!(given.request_bytes(Some(Mode::SeqRead)), Some(16384));
+        assert_eq!(given.request_bytes(Some(Mode::RandomRead)), Some(4096));
+        assert_eq!(given.request_bytes(None), None);
+        let printed = |merging: &str| {
+            let stdout =
+                format!("Block size 16KiB\n{merging}Using synchronous I/O mode\nFile operations:\n").into_bytes();
+            let output = ToolOutput { stdout, ..ToolOutput::default() };
+            given.clone().with_printed(&output).request_bytes(Some(Mode::SeqWrite))
+        };
+        assert_eq!(printed("Merging requests up to 64KiB for sequential IO.\n"), Some(65536));
+        assert_eq!(printed(""), Some(16384));
     }
 }

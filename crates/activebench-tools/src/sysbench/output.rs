@@ -176,7 +176,7 @@ impl Reader<'_> {
     /// Requests per second and bytes per second are one figure where every request has one block.
     fn restate(&mut self, phase: &str) {
         let whole = |bytes: u64| {
-            let block = self.options.block_bytes.filter(|block| *block > 0)?;
+            let block = self.options.request_bytes(self.options.mode).filter(|block| *block > 0)?;
             let of_file = bytes.checked_div(self.options.files)?;
             (of_file >= block && of_file % block == 0).then_some(block as f64)
         };

@@ -54,7 +54,8 @@ fn run(options: &Options, mode: Mode, direction: Direction) -> Phase {
     let is_read = direction == Direction::Read;
     let (id, name) = if is_read { (READ, "read") } else { (WRITE, "write") };
     let is_random = matches!(mode, Mode::RandomRead | Mode::RandomWrite | Mode::RandomMixed);
-    let all_bytes = options.block_bytes.and_then(|block| options.events.checked_mul(block));
+    let block_bytes = options.request_bytes(Some(mode));
+    let all_bytes = block_bytes.and_then(|block| options.events.checked_mul(block));
     // Without a limit of time the requests end it.
     let requested = all_bytes.filter(|bytes| *bytes > 0 && options.seconds == 0 && mode != Mode::RandomMixed);
     // Behind its last block a sequential pass begins again.
@@ -83,7 +84,7 @@ fn run(options: &Options, mode: Mode, direction: Direction) -> Phase {
             // Each thread takes the next block.
             (false, _) => Pattern::Unknown,
         },
-        block_bytes: options.block_bytes,
+        block_bytes,
         requested_bytes: requested,
         size_bytes: options.total_bytes.filter(|_| requested.is_none()),
         region_bytes: options.total_bytes,
