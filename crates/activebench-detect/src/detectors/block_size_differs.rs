@@ -11,6 +11,8 @@
 //! calls of a stated size, that size is compared. Requests at the device are not compared: the kernel splits and merges
 //! them, and FLUSH requests have no size.
 //!
+//! A file whose data is shorter than a block is moved by one shorter call. A pass of such files alone is not judged.
+//!
 //! # When it is wrong
 //! A synchronous engine with a queue depth may gather several operations into one call (fio's `vsync`). Whole
 //! multiples of the block size are not judged there.
@@ -29,9 +31,17 @@ use activebench_model::units::Quantity;
 use crate::cases::plan::{promise, read_whole};
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::rebuilt_figure::calls;
 use crate::run::Run;
 
-const FACTS: &[FactName] = &[FactName::ModalRequest, FactName::ReadBytes, FactName::WriteBytes];
+const FACTS: &[FactName] = &[
+    FactName::ModalRequest,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
+    FactName::ReadCalls,
+    FactName::WriteCalls,
+    FactName::DiscardCalls,
+];
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -76,6 +86,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let gathers = promise(phase, |mechanism| matches!(mechanism, Mechanism::QueueDepth(2..))).is_some();
     if phase.submission == Submission::Synchronous && gathers && modal % block as f64 == 0.0 {
         return Err(Halt::not_applicable("The engine may gather several operations into one call."));
+    }
+    if modal < block as f64 && calls(&case.run, phase)? <= phase.parts.len() as f64 {
+        return Err(Halt::not_applicable("Each file had a single call, for the rest of its data."));
     }
     read_whole(phase)?;
     let modal = Quantity { value: modal, ..Quantity::bytes(0) };
