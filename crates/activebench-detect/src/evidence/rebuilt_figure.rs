@@ -8,7 +8,7 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::{Fact, FactName};
 use activebench_model::finding::{Finding, Threshold};
-use activebench_model::phase::{Direction, Phase, RateClock};
+use activebench_model::phase::{Direction, Phase, RateClock, Submission};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::cases::plan::read_whole;
@@ -323,7 +323,14 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     let exact = 1.0 - limits.ab101_latency_slack_ratio.value.value;
     if metric.is_sync_latency() {
         let observed = fact(sync_latency(metric))?;
-        return Ok((observed * exact, Ok(observed)));
+        return Ok(match phase.submission {
+            // fio's clock of a sync starts when io_uring has taken it over, and a sync is handed to a thread of the kernel.
+            Submission::Asynchronous | Submission::Unknown => (0.0, Err("the end of the hand-over was not seen for each sync".to_owned())),
+            Submission::Synchronous
+            | Submission::AsynchronousIfDirect
+            | Submission::Mapped
+            | Submission::Nothing => (observed * exact, Ok(observed)),
+        });
     }
     if phase.names.is_some() {
         let observed = fact(FactName::NameLatencyMax)?;
