@@ -422,15 +422,15 @@ fn is_median(metric: Metric) -> bool {
 }
 
 /// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
-/// these may be the slowest. 0 if it counts all. 0 also if more than 1 % is missing: that is no remainder, but a claim to be
-/// judged.
+/// these may be the slowest. 0 if it counts all. 0 also if more is missing than 1 % and than the buffers of its tasks: that
+/// is no remainder, but a claim to be judged.
 fn left_out(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let few = run.thresholds.confirmed_count_ratio.value.value;
     let mut left_out = 0.0_f64;
     for counted in run.claims_of(phase).filter(|claim| claim.metric == Metric::BytesMoved) {
         let moved = run.moved(phase)?;
         let missing = moved - counted.value.value;
-        if missing > 2.0 * counted.resolution && missing <= few * moved {
+        if missing > 2.0 * counted.resolution && missing <= (few * moved).max(buffers_bytes(phase)) {
             left_out = left_out.max(missing / moved);
         }
     }
