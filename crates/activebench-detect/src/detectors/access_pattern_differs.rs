@@ -17,7 +17,8 @@
 //!
 //! In synchronous passes the tool itself sets the order of the calls. Asynchronous requests are observed in the order
 //! in which they end: this order does not show that a pass is random, or that a sequential one jumps. A random pass that
-//! ends in sequence was submitted so. Passes of fewer than 32 blocks show no pattern and are not judged.
+//! ends in sequence was submitted so. Passes of fewer than 32 blocks show no pattern and are not judged. Nor are random
+//! ones whose operations the tool divides into several calls (fio's `splice`): these follow each other by design.
 //!
 //! In a file of few blocks, the next block is a neighbour by chance. A random permutation of n blocks has about (1 +
 //! ln n) / n such calls. A queue that serves d requests in the order of their offsets adds d / n. A random pass must
@@ -37,7 +38,7 @@ use std::collections::HashSet;
 use activebench_model::call::FileId;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::phase::{Direction, Pattern, Phase, Submission};
+use activebench_model::phase::{Direction, Division, Pattern, Phase, Submission};
 use activebench_model::units::Quantity;
 
 use crate::cases::plan::read_whole;
@@ -111,6 +112,9 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             ));
         }
     };
+    if !sequential && phase.division != Division::OneCall {
+        return Err(Halt::not_applicable("The tool divides its operations into calls that follow each other."));
+    }
     let case = &case.concerning_storage()?;
     if case.run.moved(phase)? == 0.0 {
         return Err(Halt::not_applicable("No byte was moved. See AB106."));

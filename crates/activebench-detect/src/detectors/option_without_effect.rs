@@ -23,6 +23,7 @@
 //!
 //! It warns when a promise was not kept. It fails, and the claims are misleading, when they depend on the mechanism:
 //! storage rates on O_DIRECT, syncs and a purged page cache, durable-write rates on msync. AB403 judges queue depths.
+//! Where the tool divides a write into several calls, the syncs are compared with the blocks that were written.
 //!
 //! # When it is wrong
 //! Closing the file inside the clock leaves no trace and is not checked. Sync promises are not checked for reading
@@ -47,6 +48,7 @@ use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::evidence::payload::enough_samples;
+use crate::evidence::rebuilt_figure::operations_of_calls;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -275,7 +277,10 @@ fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result
     let run = &case.run;
     let share = &case.thresholds().ab112_promised_syncs_ratio;
     let inside = syncs_inside(run, phase)?;
-    let written = run.fact(phase, FactName::WriteCalls)?;
+    let written = match phase.direction == Direction::Write {
+        true => operations_of_calls(run, phase)?,
+        false => run.fact(phase, FactName::WriteCalls)?,
+    };
     // Each task begins to count anew, and its clock can stop before its last sync.
     let asked = written / f64::from(each) - f64::from(phase.requested_tasks.max(1));
     if inside == 0.0 || asked <= 0.0 {

@@ -15,6 +15,9 @@
 //! draws (fio, `time_based`). Its number of draws is the operations divided by the mean visits per block
 //! (`mean_block_hits`).
 //!
+//! Where the tool divides an operation into several calls, the blocks count, and without a size of the blocks it is
+//! undecided.
+//!
 //! # When it is wrong
 //! iozone's `-+p` is a share of the tasks. Their clocks stop together, and the faster kind of task has done more work
 //! by that time. The figure still describes the observed mix.
@@ -29,11 +32,12 @@
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::phase::{Direction, Mix, MixOf, Phase};
+use activebench_model::phase::{Direction, Division, Mix, MixOf, Phase};
 use activebench_model::units::Quantity;
 
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
+use crate::evidence::rebuilt_figure::operations_of_calls;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
@@ -82,7 +86,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.maps_files(phase) {
         return Err(Halt::undecided("Data moved through a mapping, which calls do not show."));
     }
-    let (reads, writes) = (run.fact(reading, FactName::ReadCalls)?, run.fact(writing, FactName::WriteCalls)?);
+    let count = |of: &Phase, direction, calls| match of.direction == direction {
+        true => operations_of_calls(run, of),
+        false if of.division == Division::OneCall => run.fact(of, calls),
+        false => Err("the tool divides its operations into several calls".to_owned()),
+    };
+    let reads = count(reading, Direction::Read, FactName::ReadCalls)?;
+    let writes = count(writing, Direction::Write, FactName::WriteCalls)?;
     let operations = reads + writes;
     if operations == 0.0 {
         return Err(Halt::not_applicable("No byte was moved. See AB106."));

@@ -8,7 +8,7 @@
 use activebench_model::claim::{Claim, Metric};
 use activebench_model::fact::{Fact, FactName};
 use activebench_model::finding::{Finding, Threshold};
-use activebench_model::phase::{Direction, Phase, RateClock, Submission};
+use activebench_model::phase::{Direction, Division, Phase, RateClock, Submission};
 use activebench_model::units::{Quantity, Unit};
 
 use crate::cases::plan::read_whole;
@@ -84,9 +84,20 @@ pub(crate) fn operations(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     if phase.names.is_some() {
         return run.fact(phase, FactName::NameCalls);
     }
-    match phase.block_bytes.filter(|bytes| *bytes > 0) {
-        Some(block) => Ok(run.moved(phase)? / block as f64),
-        None => calls(run, phase),
+    match (phase.block_bytes.filter(|bytes| *bytes > 0), &phase.division) {
+        (Some(block), _) => Ok(run.moved(phase)? / block as f64),
+        (None, Division::OneCall) => calls(run, phase),
+        (None, Division::Calls { .. } | Division::Unstated) => {
+            Err("the tool divides its operations into several calls, and the size of one is not known".to_owned())
+        }
+    }
+}
+
+/// Operations of the pass as its calls show them. Where the tool divides an operation into several calls, its bytes do.
+pub(crate) fn operations_of_calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+    match phase.division {
+        Division::OneCall => calls(run, phase),
+        Division::Calls { .. } | Division::Unstated => operations(run, phase),
     }
 }
 
