@@ -163,7 +163,12 @@ impl Locator<'_> {
     fn add_parts(&self, task: &JobTask, job: &JobOptions, passes: &[&Pass], phase: &mut Phase) -> f64 {
         let mapped = engine::kind(job.engine()) == Kind::Mapped;
         let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
-        let ramp_ns = job.seconds_as_ns("ramp_time").unwrap_or(0);
+        // A job that ends before its ramp does counts all of it.
+        let ended_ns = passes.iter().flat_map(|pass| &pass.steps).map(|step| step.end_ns).max().unwrap_or(begun_ns);
+        let ramp_ns = job
+            .seconds_as_ns("ramp_time")
+            .filter(|ramp_ns| begun_ns.saturating_add(*ramp_ns) <= ended_ns)
+            .unwrap_or(0);
         let counted_ns = begun_ns.saturating_add(ramp_ns);
         let by_file = Grouped::new(passes.iter().map(|pass| (pass.file, *pass)), |_| ());
         phase.parts.reserve(passes.len());
@@ -173,8 +178,11 @@ impl Locator<'_> {
             if !moves(pass, self.way) && !is_mapped {
                 continue;
             }
-            let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
-            let clock = clock.map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job));
+            let clock = match is_mapped {
+                true => mapped_clock(pass, job).map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job)),
+                false if is_check(pass, job) => check_clock(pass),
+                false => call_clock(pass, job).map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job)),
+            };
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);
             let start_ns = if ramp_ns > 0 { started_ns(pass).max(counted_ns) } else { started_ns(pass) };
@@ -289,6 +297,17 @@ struct Clock {
     end_ns: u64,
     last_data_ns: u64,
     sync_inside: Option<CallSpan>,
+}
+
+/// Returns true if a job reads back in this pass what it wrote.
+fn is_check(pass: &Pass, job: &JobOptions) -> bool {
+    job.verifies_after() == Some(true) && !moves(pass, Way::Write)
+}
+
+/// The clock of a check ends with its last read: fio syncs only behind it, when it closes the file (`fsync_on_close`).
+fn check_clock(pass: &Pass) -> Option<Clock> {
+    let last_data_ns = pass.steps.iter().filter(|step| is_of(step, Way::Mixed)).map(|step| step.end_ns).max()?;
+    Some(Clock { end_ns: last_data_ns, last_data_ns, sync_inside: None })
 }
 
 fn call_clock(pass: &Pass, job: &JobOptions) -> Option<Clock> {

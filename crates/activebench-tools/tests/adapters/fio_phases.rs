@@ -264,6 +264,30 @@ fn each_loop_is_a_part_and_the_check_is_another_direction() {
     // Two spans with another clock between them are not a window.
     let phases = run.phases("fio --name=a --rw=write --loops=2 --verify=crc32c", &entries);
     assert!(phases[0].parts.is_empty() && phases[0].incomplete.is_some(), "{:?}", phases[0]);
+    // Nor are they where fio writes again behind its check without a loop.
+    let phases = run.phases("fio --name=a --rw=write --time_based --runtime=1 --verify=crc32c", &entries);
+    assert!(phases[0].parts.is_empty() && phases[0].incomplete.is_some(), "{:?}", phases[0]);
+}
+
+#[test]
+fn the_sync_behind_a_check_lies_outside() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    run.pass(200, 200, "f", 100, &[(StepKind::Write, 101, 200, 1000), (StepKind::Sync, 201, 250, 0)]);
+    run.pass(200, 200, "f", 260, &[(StepKind::Read, 261, 300, 1000), (StepKind::Sync, 310, 400, 0)]);
+    let phases =
+        |way| run.phases("fio --name=a --rw=write --verify=crc32c --fsync_on_close=1", &[("a", 200, way, 1000)]);
+    assert_eq!(parts(&phases("write")[0]), [(200, 100, 250)]);
+    assert_eq!(parts(&phases("read")[0]), [(200, 260, 300)]);
+}
+
+#[test]
+fn a_job_that_ends_inside_its_ramp_counts_all_of_it() {
+    let mut run = Run::new();
+    run.job(200, 70);
+    run.pass(200, 200, "f", 100, &[(StepKind::Read, 101, 600, 1000)]);
+    let phases = run.phases("fio --name=a --rw=read --ramp_time=1s", &[("a", 200, "read", 1000)]);
+    assert_eq!(parts(&phases[0]), [(200, 100, 600)]);
 }
 
 #[test]
