@@ -334,6 +334,9 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     let exact = 1.0 - limits.ab101_latency_slack_ratio.value.value;
     if metric.is_sync_latency() {
         let observed = fact(sync_latency(metric))?;
+        if counts_other_syncs(run, phase)? {
+            return Ok((0.0, Err("the tool counts other syncs than the calls show".to_owned())));
+        }
         return Ok(match phase.submission {
             // fio's clock of a sync starts when io_uring has taken it over, and a sync is handed to a thread of the kernel.
             Submission::Asynchronous | Submission::Unknown => (0.0, Err("the end of the hand-over was not seen for each sync".to_owned())),
@@ -426,6 +429,14 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         return Ok(((without * share).max(0.0), figure));
     }
     Ok((least * share, figure))
+}
+
+/// Returns true if the tool counts fewer syncs than the calls show, beyond one per task: it also makes some that are a part
+/// of its writes (fio's `mmap` with `direct=1`).
+fn counts_other_syncs(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+    let inside = run.fact(phase, FactName::SyncsInside)?;
+    let mut counts = run.claims_of(phase).filter(|claim| claim.metric == Metric::SyncsDone);
+    Ok(counts.any(|count| count.value.value + tasks_of(phase) < inside))
 }
 
 fn is_median(metric: Metric) -> bool {
@@ -590,7 +601,7 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         _ if metric.is_cpu() => {
             vec![FactName::UserCpu, FactName::KernelCpu, FactName::Steal, FactName::StealError]
         }
-        _ if metric.is_sync_latency() => vec![sync_latency(metric)],
+        _ if metric.is_sync_latency() => vec![sync_latency(metric), FactName::SyncsInside],
         _ if metric.is_latency() && phase.names.is_some() => vec![FactName::NameLatencyMax],
         _ if metric.is_latency() => {
             let of = |metric| by_direction(read_latency(metric), write_latency(metric), discard_latency(metric));
