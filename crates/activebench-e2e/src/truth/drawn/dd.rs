@@ -88,6 +88,11 @@ fn writes(rng: &mut Rng) -> Draft {
             operands.push(format!("count={}", size(rng, blocks * block_kib)));
             operands.push("iflag=count_bytes".to_owned());
         }
+        // The only block is short.
+        2 if in_percent(rng, 30) => {
+            operands.push(format!("bs={}", size(rng, block_kib)));
+            operands.push(format!("count={}B", block_kib * 512));
+        }
         // The last block is short.
         2 => {
             operands.push(format!("bs={}", size(rng, block_kib)));

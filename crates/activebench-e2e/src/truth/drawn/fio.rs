@@ -12,7 +12,7 @@ use super::volume;
 use crate::truth::case::{Medium, VolumeSpec};
 
 /// Engines that make one call at a time.
-const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2"];
+const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "splice"];
 /// Engines that keep several requests in flight.
 const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "posixaio"];
 
@@ -201,6 +201,19 @@ impl Draft {
             // Without it, the last writes would not be synced.
             if matches!(option, "fsync" | "fdatasync") {
                 job.set("end_fsync", 1);
+            }
+        }
+        if matches!(self.regime, Regime::DirectWrites | Regime::DirectMix) && job.has_one_file() {
+            match rng.u32(0..100) {
+                // Each sync is an operation of the engine.
+                0..12 => job.set(one_of(rng, &["fsync", "fdatasync"]), one_of(rng, &[1, 8, 32])),
+                // Clones write one file, or each other's blocks.
+                12..20 if !raw && clones == 1 => {
+                    job.set("verify", one_of(rng, &["crc32c", "md5"]));
+                    job.unset("loops");
+                    job.unset("ramp_time");
+                }
+                _ => {}
             }
         }
         self.spice(rng, &mut job, random);

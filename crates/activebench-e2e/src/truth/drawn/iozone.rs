@@ -49,6 +49,10 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         2 => words.push("-w".to_owned()),
         3 => words.push("-+n".to_owned()),
         4 => words.push("-p".to_owned()),
+        // Threads of the C library make the calls.
+        5 if direct => words.extend([one_of(rng, &["-k", "-H"]).to_owned(), "4".to_owned()]),
+        // Through a mapping, which is synced inside the clock.
+        6 if words.iter().any(|word| word == "-e") => words.push("-B".to_owned()),
         _ => {}
     }
     let volume = volume::draw(rng, 256, false, direct);

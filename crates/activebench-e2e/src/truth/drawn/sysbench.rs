@@ -84,7 +84,8 @@ fn direct(rng: &mut Rng, files: Files) -> Draft {
     let block_kib = one_of(rng, &[4_u64, 8, 16, 16, 64, 256, 1024]);
     let threads = one_of(rng, &[1_u64, 1, 2, 4, 8]);
     // In order, the threads share one position, which goes back to the first file at the end.
-    let most = if mode.starts_with("seq") { files.blocks(block_kib) } else { 3000 };
+    let merged = if mode.starts_with("seq") && block_kib <= 256 && in_percent(rng, 20) { 4 } else { 1 };
+    let most = if mode.starts_with("seq") { files.blocks(block_kib * merged) } else { 3000 };
     let most = most.min(6000);
     let mut options = format!(
         "--file-test-mode={mode} --file-extra-flags={flags} --file-block-size={block_kib}K --threads={threads} {}",
@@ -106,6 +107,9 @@ fn direct(rng: &mut Rng, files: Files) -> Draft {
                 " --file-fsync-mode=fdatasync",
             ],
         );
+    }
+    if merged > 1 {
+        options += &format!(" --file-merged-requests={merged}");
     }
     if mode == "rndrw" && in_percent(rng, 60) {
         options += &format!(" --file-rw-ratio={}", one_of(rng, &["0.5", "1", "3", "9"]));
