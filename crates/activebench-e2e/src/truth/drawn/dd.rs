@@ -89,7 +89,7 @@ fn writes(rng: &mut Rng) -> Draft {
             operands.push("iflag=count_bytes".to_owned());
         }
         // The only block is short.
-        2 if in_percent(rng, 30) => {
+        2 if block_kib >= 1024 && in_percent(rng, 50) => {
             operands.push(format!("bs={}", size(rng, block_kib)));
             operands.push(format!("count={}B", block_kib * 512));
         }
