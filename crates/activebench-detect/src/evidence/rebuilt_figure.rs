@@ -339,11 +339,12 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         }
         return Ok(match phase.submission {
             // fio's clock of a sync starts when io_uring has taken it over, and a sync is handed to a thread of the kernel.
-            Submission::Asynchronous | Submission::Unknown => (0.0, Err("the end of the hand-over was not seen for each sync".to_owned())),
-            Submission::Synchronous
-            | Submission::AsynchronousIfDirect
-            | Submission::Mapped
-            | Submission::Nothing => (observed * exact, Ok(observed)),
+            Submission::Asynchronous | Submission::Unknown => {
+                (0.0, Err("the end of the hand-over was not seen for each sync".to_owned()))
+            }
+            Submission::Synchronous | Submission::AsynchronousIfDirect | Submission::Mapped | Submission::Nothing => {
+                (observed * exact, Ok(observed))
+            }
         });
     }
     if phase.names.is_some() {
@@ -952,9 +953,11 @@ fn untimed_start(phase: &Phase, window_ns: f64) -> Result<f64, String> {
     let untimed_ns = phase.untimed_start_ns as f64;
     match untimed_ns < window_ns {
         true => Ok(untimed_ns / (window_ns - untimed_ns)),
-        false => Err("no call shows when the tool's clock began, and its work before it may have taken as long as the \
+        false => {
+            Err("no call shows when the tool's clock began, and its work before it may have taken as long as the \
                      pass"
-            .to_owned()),
+                .to_owned())
+        }
     }
 }
 

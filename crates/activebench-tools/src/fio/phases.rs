@@ -165,10 +165,8 @@ impl Locator<'_> {
         let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
         // A job that ends before its ramp does counts all of it.
         let ended_ns = passes.iter().flat_map(|pass| &pass.steps).map(|step| step.end_ns).max().unwrap_or(begun_ns);
-        let ramp_ns = job
-            .seconds_as_ns("ramp_time")
-            .filter(|ramp_ns| begun_ns.saturating_add(*ramp_ns) <= ended_ns)
-            .unwrap_or(0);
+        let ramp_ns =
+            job.seconds_as_ns("ramp_time").filter(|ramp_ns| begun_ns.saturating_add(*ramp_ns) <= ended_ns).unwrap_or(0);
         let counted_ns = begun_ns.saturating_add(ramp_ns);
         let by_file = Grouped::new(passes.iter().map(|pass| (pass.file, *pass)), |_| ());
         phase.parts.reserve(passes.len());
