@@ -59,7 +59,7 @@ pub struct Phase {
     pub excluded_ns: u64,
     /// Longest work of the tool before its clock that the window may contain, because no call lies between it and the
     /// pass: iozone fills its record, then starts its clock, then writes through a mapping. 0 where a call shows when
-    /// the clock began.
+    /// the clock began, `u64::MAX` where nothing bounds that work.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untimed_start_ns: u64,
     /// Mechanisms that the command promised for this pass.

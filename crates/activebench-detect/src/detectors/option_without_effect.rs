@@ -48,7 +48,7 @@ use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::evidence::payload::enough_samples;
-use crate::evidence::rebuilt_figure::operations_of_calls;
+use crate::evidence::rebuilt_figure::operations_in;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[
@@ -277,10 +277,7 @@ fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result
     let run = &case.run;
     let share = &case.thresholds().ab112_promised_syncs_ratio;
     let inside = syncs_inside(run, phase)?;
-    let written = match phase.direction == Direction::Write {
-        true => operations_of_calls(run, phase)?,
-        false => run.fact(phase, FactName::WriteCalls)?,
-    };
+    let written = operations_in(run, phase, Direction::Write)?;
     // Each task begins to count anew, and its clock can stop before its last sync.
     let asked = written / f64::from(each) - f64::from(phase.requested_tasks.max(1));
     if inside == 0.0 || asked <= 0.0 {

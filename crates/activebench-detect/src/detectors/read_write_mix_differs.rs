@@ -32,12 +32,12 @@
 use activebench_model::claim::Claim;
 use activebench_model::fact::FactName;
 use activebench_model::finding::{Effect, Finding};
-use activebench_model::phase::{Direction, Division, Mix, MixOf, Phase};
+use activebench_model::phase::{Direction, Mix, MixOf, Phase};
 use activebench_model::units::Quantity;
 
 use crate::cases::run::{Case, Firing, Halt, Weight, of_each_seen_phase};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
-use crate::evidence::rebuilt_figure::operations_of_calls;
+use crate::evidence::rebuilt_figure::operations_in;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &[FactName::ReadCalls, FactName::WriteCalls];
@@ -86,13 +86,8 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if run.maps_files(phase) {
         return Err(Halt::undecided("Data moved through a mapping, which calls do not show."));
     }
-    let count = |of: &Phase, direction, calls| match of.direction == direction {
-        true => operations_of_calls(run, of),
-        false if of.division == Division::OneCall => run.fact(of, calls),
-        false => Err("the tool divides its operations into several calls".to_owned()),
-    };
-    let reads = count(reading, Direction::Read, FactName::ReadCalls)?;
-    let writes = count(writing, Direction::Write, FactName::WriteCalls)?;
+    let reads = operations_in(run, reading, Direction::Read)?;
+    let writes = operations_in(run, writing, Direction::Write)?;
     let operations = reads + writes;
     if operations == 0.0 {
         return Err(Halt::not_applicable("No byte was moved. See AB106."));

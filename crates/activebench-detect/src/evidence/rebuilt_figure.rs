@@ -93,11 +93,18 @@ pub(crate) fn operations(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     }
 }
 
-/// Operations of the pass as its calls show them. Where the tool divides an operation into several calls, its bytes do.
-pub(crate) fn operations_of_calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
+/// Operations of one direction of the pass: its calls, or its blocks where the tool divides an operation into several
+/// calls.
+///
+/// # Errors
+/// When a fact is missing or partial, or when nothing shows how many operations the calls are.
+pub(crate) fn operations_in(run: &Run<'_>, phase: &Phase, direction: Direction) -> Result<f64, String> {
     match phase.division {
-        Division::OneCall => calls(run, phase),
-        Division::Calls { .. } | Division::Unstated => operations(run, phase),
+        Division::OneCall => calls_in(run, phase, direction),
+        Division::Calls { .. } | Division::Unstated if phase.direction == direction => operations(run, phase),
+        Division::Calls { .. } | Division::Unstated => {
+            Err("the tool divides its operations into several calls".to_owned())
+        }
     }
 }
 
@@ -108,7 +115,11 @@ pub(crate) fn tasks_of(phase: &Phase) -> f64 {
 
 /// Data calls of the pass, in its direction.
 pub(crate) fn calls(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
-    match phase.direction {
+    calls_in(run, phase, phase.direction)
+}
+
+fn calls_in(run: &Run<'_>, phase: &Phase, direction: Direction) -> Result<f64, String> {
+    match direction {
         Direction::Read => run.fact(phase, FactName::ReadCalls),
         Direction::Write => run.fact(phase, FactName::WriteCalls),
         Direction::Discard => run.fact(phase, FactName::DiscardCalls),
@@ -445,8 +456,8 @@ fn is_median(metric: Metric) -> bool {
 }
 
 /// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
-/// these may be the slowest. 0 if it counts all. 0 also if more is missing than 1 % and than the buffers of its tasks: that
-/// is no remainder, but a claim to be judged.
+/// these may be the slowest. 0 if it counts all. It is also 0 if more is missing than 1 % of the bytes and than the tasks'
+/// buffers hold: AB101 judges such a count.
 fn left_out(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let few = run.thresholds.confirmed_count_ratio.value.value;
     let mut left_out = 0.0_f64;

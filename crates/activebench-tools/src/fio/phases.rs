@@ -163,10 +163,14 @@ impl Locator<'_> {
     fn add_parts(&self, task: &JobTask, job: &JobOptions, passes: &[&Pass], phase: &mut Phase) -> f64 {
         let mapped = engine::kind(job.engine()) == Kind::Mapped;
         let Some(begun_ns) = passes.iter().map(|pass| started_ns(pass)).min() else { return 0.0 };
-        // A job that ends before its ramp does counts all of it.
         let ended_ns = passes.iter().flat_map(|pass| &pass.steps).map(|step| step.end_ns).max().unwrap_or(begun_ns);
-        let ramp_ns =
-            job.seconds_as_ns("ramp_time").filter(|ramp_ns| begun_ns.saturating_add(*ramp_ns) <= ended_ns).unwrap_or(0);
+        let ramp_ns = match job.seconds_as_ns("ramp_time") {
+            Some(ramp_ns) if begun_ns.saturating_add(ramp_ns) <= ended_ns => ramp_ns,
+            // A job that ends before its ramp does counts all of it.
+            Some(_) => 0,
+            // Options that were not read: `Phase::unread` says so, and all calls are kept.
+            None => 0,
+        };
         let counted_ns = begun_ns.saturating_add(ramp_ns);
         let by_file = Grouped::new(passes.iter().map(|pass| (pass.file, *pass)), |_| ());
         phase.parts.reserve(passes.len());
@@ -176,10 +180,11 @@ impl Locator<'_> {
             if !moves(pass, self.way) && !is_mapped {
                 continue;
             }
-            let clock = match is_mapped {
-                true => mapped_clock(pass, job).map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job)),
-                false if is_check(pass, job) => check_clock(pass),
-                false => call_clock(pass, job).map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job)),
+            let clock = if is_check(pass, job) && !is_mapped {
+                check_clock(pass)
+            } else {
+                let clock = if is_mapped { mapped_clock(pass, job) } else { call_clock(pass, job) };
+                clock.map(|clock| with_later_syncs(clock, by_file.get(&pass.file), job))
             };
             let Some(clock) = clock.filter(|clock| clock.end_ns > counted_ns || ramp_ns == 0) else { continue };
             moved += bytes_of(pass, self.way);

@@ -231,9 +231,6 @@ fn test(options: &Options, id: String, name: String, kind: Kind, tasks: u32, cla
     }
 }
 
-/// iozone's largest record without other options, in bytes.
-const LARGEST_RECORD_BYTES: u64 = 16 << 20;
-
 /// Longest time that filling a record takes, in nanoseconds for each byte: 0.3 with the page faults of a new buffer, on
 /// a quiet machine (AMD EPYC, 2026-11-28).
 const MOST_FILLING_NS_PER_BYTE: u64 = 1;
@@ -260,8 +257,11 @@ pub(super) fn phase(planned: &Planned, options: &Options) -> Phase {
         submission,
         // It fills its record before its clock starts, and no call of the tool itself shows when.
         untimed_start_ns: match submission {
-            Submission::Synchronous => 0,
-            _ => planned.record_bytes.unwrap_or(LARGEST_RECORD_BYTES) * MOST_FILLING_NS_PER_BYTE,
+            Submission::Synchronous | Submission::Nothing => 0,
+            Submission::Asynchronous | Submission::AsynchronousIfDirect | Submission::Mapped | Submission::Unknown => {
+                // Filling a record of unknown size may take any time.
+                planned.record_bytes.map_or(u64::MAX, |bytes| bytes.saturating_mul(MOST_FILLING_NS_PER_BYTE))
+            }
         },
         promises: promises(kind, options),
         mix: mix(planned, options),

@@ -46,8 +46,8 @@ pub(super) struct Options {
     pub(super) files: u64,
     pub(super) total_bytes: Option<u64>,
     pub(super) block_bytes: Option<u64>,
-    /// Bytes of a request of a sequential test that merges several blocks; `None` if it merges none.
-    pub(super) merged_bytes: Option<u64>,
+    /// Blocks that a sequential test merges to one request, at least 1; `None` where the number is not readable.
+    pub(super) merged_blocks: Option<u64>,
     /// Requests; 0 for no limit.
     pub(super) events: u64,
     /// Seconds; 0 for no limit.
@@ -78,7 +78,7 @@ impl Default for Options {
             files: DEFAULT_FILES,
             total_bytes: Some(DEFAULT_BYTES),
             block_bytes: Some(DEFAULT_BLOCK),
-            merged_bytes: None,
+            merged_blocks: Some(1),
             events: 0,
             seconds: DEFAULT_SECONDS,
             threads: 1,
@@ -99,7 +99,6 @@ impl Options {
     /// Reads the words after the program, in any order. Never fails: what cannot be read keeps its default or is unknown.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut options = Self::default();
-        let mut merged = 0;
         let mut words = Vec::new();
         for word in argv.iter().skip(1) {
             match word.strip_prefix("--") {
@@ -107,16 +106,11 @@ impl Options {
                 Some(option) if option.starts_with("test=") => words.insert(0, &option["test=".len()..]),
                 Some(option) => {
                     let (name, value) = option.split_once('=').unwrap_or((option, ""));
-                    match name {
-                        "file-merged-requests" => merged = value.parse().unwrap_or(0),
-                        _ => options.take(name, value, word),
-                    }
+                    options.take(name, value, word);
                 }
                 None => words.push(word.as_str()),
             }
         }
-        options.merged_bytes =
-            options.block_bytes.and_then(|block| block.checked_mul(merged)).filter(|bytes| *bytes > 0);
         options.task = match words.as_slice() {
             ["fileio", "prepare"] => Some(Task::Prepare),
             ["fileio", "run"] => Some(Task::Run),
@@ -137,6 +131,8 @@ impl Options {
                     _ => Way::Sync,
                 }
             }
+            // 0 is its default, and merges none.
+            "file-merged-requests" => self.merged_blocks = number().map(|blocks| blocks.max(1)),
             "file-num" => self.files = number().unwrap_or(self.files),
             "file-total-size" => self.total_bytes = size(value),
             "file-block-size" => self.block_bytes = size(value).filter(|bytes| *bytes > 0),
@@ -159,7 +155,7 @@ impl Options {
     /// Returns the bytes of a request in this mode.
     pub(super) fn request_bytes(&self, mode: Option<Mode>) -> Option<u64> {
         match mode? {
-            Mode::SeqRead | Mode::SeqWrite | Mode::SeqRewrite => self.merged_bytes.or(self.block_bytes),
+            Mode::SeqRead | Mode::SeqWrite | Mode::SeqRewrite => self.block_bytes?.checked_mul(self.merged_blocks?),
             Mode::RandomRead | Mode::RandomWrite | Mode::RandomMixed => self.block_bytes,
         }
     }
@@ -179,7 +175,7 @@ impl Options {
         self.fsync_end = is_said("Calling fsync() at the end of test, Enabled.");
         self.fsync_all = is_said("Calling fsync() after each write operation.");
         self.fsync_freq = 0;
-        self.merged_bytes = None;
+        self.merged_blocks = Some(1);
         for line in text.lines().map(str::trim_end) {
             if let Some(name) = line.strip_prefix("Doing ").and_then(|line| line.strip_suffix(" test")) {
                 self.mode = mode_of_words(name).or(self.mode);
@@ -188,7 +184,8 @@ impl Options {
             } else if let Some(text) = line.strip_prefix("Block size ") {
                 self.block_bytes = printed_size(text).or(self.block_bytes);
             } else if let Some(rest) = line.strip_prefix("Merging requests up to ") {
-                self.merged_bytes = rest.strip_suffix(" for sequential IO.").and_then(printed_size);
+                let bytes = rest.strip_suffix(" for sequential IO.").and_then(printed_size);
+                self.merged_blocks = bytes.zip(self.block_bytes).and_then(|(bytes, block)| bytes.checked_div(block));
             } else if let Some(text) = line.strip_prefix("Number of threads: ") {
                 self.threads = text.parse().unwrap_or(self.threads);
             } else if line == "Using asynchronous I/O mode" {
@@ -303,6 +300,8 @@ mod tests {
         assert_eq!(given.request_bytes(Some(Mode::SeqRead)), Some(16384));
         assert_eq!(given.request_bytes(Some(Mode::RandomRead)), Some(4096));
         assert_eq!(given.request_bytes(None), None);
+        let unreadable = options("sysbench fileio --file-merged-requests=some run");
+        assert_eq!(unreadable.request_bytes(Some(Mode::SeqRead)), None);
         let printed = |merging: &str| {
             let stdout =
                 format!("Block size 16KiB\n{merging}Using synchronous I/O mode\nFile operations:\n").into_bytes();
@@ -310,6 +309,7 @@ mod tests {
             given.clone().with_printed(&output).request_bytes(Some(Mode::SeqWrite))
         };
         assert_eq!(printed("Merging requests up to 64KiB for sequential IO.\n"), Some(65536));
+        assert_eq!(printed("Merging requests up to many for sequential IO.\n"), None);
         assert_eq!(printed(""), Some(16384));
     }
 }

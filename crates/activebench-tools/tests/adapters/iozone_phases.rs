@@ -395,6 +395,29 @@ fn the_msync_behind_the_clock_of_a_mapped_writer_is_outside() {
 }
 
 #[test]
+fn work_before_the_clock_is_bounded_by_the_record_or_by_the_first_call() {
+    let untimed = |options: &str, calls: &str| {
+        let command = format!("iozone {options} -i0 -+n -s20k");
+        let found = phases(&command, &output(&row(20, 4, &[1, 0]), true), &Run::read(calls));
+        assert!(found[0].parts.len() == 1, "{found:?}");
+        found[0].untimed_start_ns
+    };
+    let around = |data: &str| {
+        format!(
+            "task 1 1 0 0 -\n1000 1010 1 1 open 3 7 0 3 iozone.tmp write\n1020 1030 1 1 fsync 3 -1 0 0\n{data}\n\
+             1300 1310 1 1 close 3 -1 0 0\n"
+        )
+    };
+    let written = around("1032 1050 1 1 write 3 0 20480 20480");
+    assert_eq!(untimed("", &written), 0, "the first call shows it");
+    assert_eq!(untimed("-k 4", &written), 2_000, "the clock began by the first write");
+    let late = around("1132 1150 1 1 write 3 0 20480 20480");
+    assert_eq!(untimed("-k 4", &late), 4096, "1 ns for each byte of a record");
+    let mapped = around("1040 1050 1 1 mmap 3 0 20480 4096\n1200 1210 1 1 munmap 3 4096 20480 0");
+    assert_eq!(untimed("-B", &mapped), 4096, "no call shows it");
+}
+
+#[test]
 fn a_killed_reader_that_only_primed_has_no_window() {
     let run = script(
         "iozone.tmp",
