@@ -317,7 +317,8 @@ static always_inline u64 time_of_completion(struct task_state *state, u32 flags)
 {
 	u64 now = state->ring_batch_ns;
 
-	if (now && state->in_kernel == ENTERED_TIMED && state->op == OP_URING_ENTER && !(flags & URING_POLLED))
+	if (now && (state->in_kernel == ENTERED_TIMED || state->in_kernel == ENTERED_UNSURE) &&
+	    state->op == OP_URING_ENTER && !(flags & URING_POLLED))
 		return now;
 	now = bpf_ktime_get_ns();
 	if (state->in_kernel == ENTERED_UNTIMED || state->paired) {

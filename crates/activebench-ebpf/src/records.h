@@ -571,8 +571,9 @@ struct async_key {
 
 /* Of task_state.aio_stage: after a fast pair, after a timed first call, after an untimed one. */
 enum { AIO_READY = 1, AIO_TIMED = 2, AIO_HALF = 3 };
-/* Of task_state.in_kernel. */
-enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2 };
+/* Of task_state.in_kernel. ENTERED_UNSURE: its entry went untimed, and so much time passed until it was looked at that the
+ * thread may have paused before it. */
+enum { OUTSIDE_KERNEL = 0, ENTERED_TIMED = 1, ENTERED_UNTIMED = 2, ENTERED_UNSURE = 3 };
 enum { ON_CPU = 0, OFF_BLOCKED = 1, OFF_IOWAIT = 2, OFF_PREEMPTED = 3, OFF_STOPPED = 4 };
 
 struct file_key {

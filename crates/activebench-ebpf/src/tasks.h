@@ -293,8 +293,9 @@ int sched_switch(u64 *context)
 			if (state->paired)
 				settle_pair(state, previous, now);
 			state->fast = 0;
-			/* A call that leaves the processor is timed: by now, if its entry was not. */
-			if (state->in_kernel)
+			/* A call that leaves the processor is timed: by now, if its entry was not. Not if what
+			 * passed before may have been a pause. */
+			if (state->in_kernel && state->in_kernel != ENTERED_UNSURE)
 				state->stands_for = 1;
 			state->off_cpu = off_cpu_of(previous, preempted, context[3]);
 		}

@@ -34,13 +34,13 @@ static always_inline void settle_entry(struct task_state *state, u64 now)
 {
 	u64 passed = now - state->last_ns;
 
+	state->in_kernel = passed < SURE_NS ? ENTERED_TIMED : ENTERED_UNSURE;
 	if (passed > state->between_ns)
 		passed = state->between_ns;
 	state->user_ns += passed;
 	state->last_ns += passed;
 	state->start_ns = state->last_ns;
 	state->kernel_at_start_ns = state->kernel_ns;
-	state->in_kernel = ENTERED_TIMED;
 }
 
 /* Adds the time since the last change of mode; the task is on a CPU. */

@@ -116,6 +116,14 @@ fact_names! {
     DiscardLatencyTimed = "discard_latency_timed", Count;
     /// The least that the median can be, as in `read_latency_p50_least_ns`.
     DiscardLatencyP50Least = "discard_latency_p50_least_ns", Ns;
+    /// As above, for 95 %.
+    DiscardLatencyP95Least = "discard_latency_p95_least_ns", Ns;
+    /// As above, for 99 %.
+    DiscardLatencyP99Least = "discard_latency_p99_least_ns", Ns;
+    /// The least that the mean can be, as for reads.
+    DiscardLatencyMeanLeast = "discard_latency_mean_least_ns", Ns;
+    /// The longest of the discards that were timed, as for reads.
+    DiscardLatencyMaxLeast = "discard_latency_max_least_ns", Ns;
     /// Bytes of discards, writes of zeroes included, that the device completed inside the window, except those of
     /// processes outside the tree. Missing in passes without discards. Scope: device. Source: block completions.
     DeviceDiscardBytes = "device_discard_bytes", Bytes;
@@ -609,16 +617,27 @@ fact_names! {
     /// Time from entry to exit that half of the read calls inside the window do not exceed. Failed calls do not
     /// count; absent when all failed. The quantiles are at most 0.1 % too high. Source: calls.
     ReadLatencyP50 = "read_latency_p50_ns", Ns;
-    /// The least that `read_latency_p50_ns` can be: the quantile that is below the median by four standard errors of
-    /// what the timed calls stand for. The median itself where all were timed. Source: calls.
+    /// The least that `read_latency_p50_ns` can be: of the timed calls alone, the quantile that is below the median by
+    /// eight standard errors of what they stand for. The median itself where all were timed. Missing where no call
+    /// was timed. Source: calls.
     ReadLatencyP50Least = "read_latency_p50_least_ns", Ns;
+    /// As above, for `read_latency_p95_ns`.
+    ReadLatencyP95Least = "read_latency_p95_least_ns", Ns;
+    /// As above, for `read_latency_p99_ns`.
+    ReadLatencyP99Least = "read_latency_p99_least_ns", Ns;
+    /// The mean of the timed calls alone, as `read_latency_mean_ns` where all were timed: an untimed call that looks
+    /// long may be a pause of the program. Missing where no call was timed. Source: calls.
+    ReadLatencyMeanLeast = "read_latency_mean_least_ns", Ns;
+    /// The longest read call that was timed, less 64 us where others were not: the start of a call that left the processor
+    /// can be off by that. Missing where none was timed. Source: calls.
+    ReadLatencyMaxLeast = "read_latency_max_least_ns", Ns;
     /// As above, for 95 %. Source: calls.
     ReadLatencyP95 = "read_latency_p95_ns", Ns;
     /// As above, for 99 %. Source: calls.
     ReadLatencyP99 = "read_latency_p99_ns", Ns;
     /// As above, for 99.9 %. Source: calls.
     ReadLatencyP999 = "read_latency_p999_ns", Ns;
-    /// The longest read call. Exact. Source: calls.
+    /// The longest that a read call took; of untimed fast calls what the longest took at most. Source: calls.
     ReadLatencyMax = "read_latency_max_ns", Ns;
     /// Smallest requested size of a write call inside the window, failed ones included. The facts
     /// named `write_` from here on are absent without write calls. Source: calls.
@@ -657,13 +676,21 @@ fact_names! {
     WriteLatencyP50 = "write_latency_p50_ns", Ns;
     /// The least that `write_latency_p50_ns` can be, as for reads. Source: calls.
     WriteLatencyP50Least = "write_latency_p50_least_ns", Ns;
+    /// As above, for 95 %.
+    WriteLatencyP95Least = "write_latency_p95_least_ns", Ns;
+    /// As above, for 99 %.
+    WriteLatencyP99Least = "write_latency_p99_least_ns", Ns;
+    /// The least that the mean can be, as for reads.
+    WriteLatencyMeanLeast = "write_latency_mean_least_ns", Ns;
+    /// The longest of the write calls that were timed, as for reads.
+    WriteLatencyMaxLeast = "write_latency_max_least_ns", Ns;
     /// As above, for 95 %. Source: calls.
     WriteLatencyP95 = "write_latency_p95_ns", Ns;
     /// As above, for 99 %. Source: calls.
     WriteLatencyP99 = "write_latency_p99_ns", Ns;
     /// As above, for 99.9 %. Source: calls.
     WriteLatencyP999 = "write_latency_p999_ns", Ns;
-    /// The longest write call. Exact. Source: calls.
+    /// The longest that a write call took, as for reads. Source: calls.
     WriteLatencyMax = "write_latency_max_ns", Ns;
 }
 

@@ -8,7 +8,8 @@
 //! # How it decides
 //! - Latency: it fails, and the claim is refuted, when the claimed mean latency is below 1 / 1.05 of
 //!   `device_latency_mean_ns`. No operation ends before its request does. The rule applies to passes whose bytes all
-//!   went past the page cache to the device, which moved nothing else for them.
+//!   went past the page cache to the device, which moved nothing else for them. A file system that serves direct I/O
+//!   through its cache (`direct_cached_bytes`) reads ahead of the operations.
 //! - Rotating disks: it fails, and rates claimed for storage are misleading, when a device that reports itself as
 //!   rotating completes more than 500 random operations per second. A cache answered.
 //!
@@ -44,6 +45,7 @@ use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::DirectShare,
+    FactName::DirectCachedBytes,
     FactName::DeviceLatencyMean,
     FactName::DeviceReadBytes,
     FactName::DeviceWriteBytes,
@@ -122,6 +124,11 @@ fn faster_than_the_device(case: &Case<'_>, phase: &Phase, claim: &Claim, bytes: 
     // The page cache and holes answer without a request, and a latency of 0 was not measured.
     if claim.value.value <= 0.0 || !direct || moved == 0.0 {
         return Ok(case.silent(""));
+    }
+    // Where the file system serves direct I/O through its cache, one request answers many operations, ahead of them.
+    let cached = run.fact(phase, FactName::DirectCachedBytes)?;
+    if cached > (1.0 - limits.ab112_promised_share_ratio.value.value) * moved {
+        return Ok(case.silent("The file system served direct I/O through its cache."));
     }
     // Bytes that were read ahead belong to no operation.
     let at_device = run.fact(phase, bytes)?;

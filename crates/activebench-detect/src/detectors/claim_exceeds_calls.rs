@@ -26,6 +26,9 @@
 //!   either share is refuted only above the sum of both.
 //! - Latency of a tool that does not count its last calls (fio's `vsync`): these may be its slowest. Its tail and its mean
 //!   are refuted only where that does not explain them.
+//! - Latency of fast calls, of which a sample is timed: an untimed call that looks long may be a pause of the program or
+//!   of its virtual machine. The shortest time that the timed calls allow bounds the figure, and the longest of the
+//!   others is not known.
 //! - Completion latency (fio's `clat`): it is not refuted where the threads waited for a CPU in more than 1 % of the
 //!   window, because the tool reads its clock after such waits.
 //!
@@ -86,7 +89,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             let is_time = claim.metric == Metric::TimePerOperation || claim.metric.is_latency();
             let side = if difference.overstates() != is_time { "above" } else { "below" };
             let apart = if is_time { 1.0 / (1.0 + difference.excess) - 1.0 } else { difference.excess }.abs();
-            let (at_least, than) = match (claim.metric.is_completion_latency(), claim.metric.is_latency()) {
+            let is_bound = claim.metric.is_completion_latency() || claim.metric.is_latency() && difference.is_bound;
+            let (at_least, than) = match (is_bound, claim.metric.is_latency()) {
                 (true, _) => ("at least ", "that"),
                 (false, true) => ("", "the range that this allows"),
                 (false, false) if claim.metric.is_cpu() => ("", "the range that this allows"),
@@ -128,8 +132,11 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                     (false, _) => "The figure leaves out bytes that calls moved, or includes time outside the calls.",
                 }
                 .to_owned(),
-                advice: match claim.metric.is_completion_latency() {
-                    true => "check what the tool's clock excludes, and quote the total latency".to_owned(),
+                advice: match is_bound {
+                    true if claim.metric.is_completion_latency() => {
+                        "check what the tool's clock excludes, and quote the total latency".to_owned()
+                    }
+                    true => format!("quote no latency below {}", difference.observed),
                     false => format!("quote {}, the observed figure", difference.observed),
                 },
             })

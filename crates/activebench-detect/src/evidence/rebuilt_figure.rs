@@ -48,6 +48,8 @@ pub(crate) struct Difference {
     /// The observed figure: the bound of [`Rebuilt`] that is nearer to the claim, or the figure itself if the bound
     /// comes from our own slack.
     pub(crate) observed: Quantity,
+    /// `observed` is a bound: the figure itself is not known.
+    pub(crate) is_bound: bool,
     /// How much better (above 0) or worse (below 0) than the bound the claim is, as a share of the bound. The
     /// resolution of the printed number is subtracted.
     pub(crate) excess: f64,
@@ -365,39 +367,39 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             _ => Err("of calls with names only the longest is known".to_owned()),
         };
     }
-    let (name, calls, timed, least_median) = match phase.direction {
-        Direction::Read => {
-            let least_median = FactName::ReadLatencyP50Least;
-            (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed, least_median)
-        }
-        Direction::Write => {
-            let least_median = FactName::WriteLatencyP50Least;
-            (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed, least_median)
-        }
-        Direction::Discard => {
-            let least_median = FactName::DiscardLatencyP50Least;
-            (discard_latency(metric), FactName::DiscardCalls, FactName::DiscardLatencyTimed, least_median)
-        }
-        Direction::Mixed => {
-            let (observed, sampled) = latency_both_ways(run, phase, metric)?;
-            let share = if sampled { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
-            return Ok((observed * share, Ok(observed)));
-        }
-        Direction::None => return Err("the pass does not move data".to_owned()),
-    };
-    let observed = fact(name)?;
+    let (of_direction, least_of_direction, calls, timed): (fn(Metric) -> FactName, fn(Metric) -> _, _, _) =
+        match phase.direction {
+            Direction::Read => (read_latency, least_read_latency, FactName::ReadCalls, FactName::ReadLatencyTimed),
+            Direction::Write => (write_latency, least_write_latency, FactName::WriteCalls, FactName::WriteLatencyTimed),
+            Direction::Discard => {
+                (discard_latency, least_discard_latency, FactName::DiscardCalls, FactName::DiscardLatencyTimed)
+            }
+            Direction::Mixed => {
+                let both = latency_both_ways(run, phase, metric)?;
+                let is_sample = both.sampled && metric != Metric::LatencyMax;
+                let share = if is_sample { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+                return Ok((both.least * share, both.figure));
+            }
+            Direction::None => return Err("the pass does not move data".to_owned()),
+        };
+    let observed = fact(of_direction(metric))?;
     // A sample of fast calls: its tail is not that of all calls. Nor is that of a tool which leaves some out.
     let sampled = fact(timed)? < fact(calls)?;
     let left_out = left_out(run, phase)?;
     let has_other_tail = sampled || left_out > 0.0;
     let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
-    let share = if sampled { coarse } else { exact };
+    // The longest is one call, whose time is known.
+    let share = if sampled && metric != Metric::LatencyMax { coarse } else { exact };
+    // What the timed calls say: an untimed one that looks long may be a pause of the program, or several calls together.
     // A median between fast and slow calls can be on either side of the step.
-    let least = if is_median(metric) { fact(least_median)?.min(observed) } else { observed };
-    let of_direction = |metric| match phase.direction {
-        Direction::Read => read_latency(metric),
-        Direction::Discard => discard_latency(metric),
-        _ => write_latency(metric),
+    let least_of = |metric| match least_of_direction(metric).filter(|_| sampled) {
+        Some(name) => Ok(fact(name)?.min(fact(of_direction(metric))?)),
+        None => fact(of_direction(metric)),
+    };
+    let least = match metric {
+        // The percentile below bounds it.
+        _ if has_other_tail && percentile_below(metric).is_some() => 0.0,
+        _ => least_of(metric)?,
     };
     if metric.is_completion_latency() {
         let figure = match (sampled, completion_latency(metric).filter(|name| phase.facts.get(*name).is_some())) {
@@ -415,7 +417,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             None => 0.0,
         };
         let bound = match percentile_below(metric) {
-            Some(below) if handed_over > 0.0 => fact(of_direction(below))?.min(observed),
+            Some(below) if handed_over > 0.0 => least_of(below)?.min(observed),
             _ => least,
         };
         return Ok(((bound - handed_over).max(0.0) * coarse, figure));
@@ -428,16 +430,17 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     };
     let figure = match collected.filter(|name| phase.facts.get(*name).is_some()) {
         Some(name) => fact(name),
+        None if metric == Metric::LatencyMax && least < observed => Err(of_untimed(least, observed)),
         None => Ok(observed),
     };
     // If a percentile is between fast and slow calls, a few calls that are not in the sample move it
     // from the ones to the others: the percentile below bounds it.
     if has_other_tail && let Some(below) = percentile_below(metric) {
-        return Ok((fact(of_direction(below))?.min(observed) * share, figure));
+        return Ok((least_of(below)?.min(observed) * share, figure));
     }
     if left_out > 0.0 && matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
         let longest = fact(of_direction(Metric::LatencyMax))?;
-        let without = if metric == Metric::LatencyMax { 0.0 } else { observed - left_out * longest };
+        let without = if metric == Metric::LatencyMax { 0.0 } else { least - left_out * longest };
         return Ok(((without * share).max(0.0), figure));
     }
     Ok((least * share, figure))
@@ -449,10 +452,6 @@ fn counts_other_syncs(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let inside = run.fact(phase, FactName::SyncsInside)?;
     let mut counts = run.claims_of(phase).filter(|claim| claim.metric == Metric::SyncsDone);
     Ok(counts.any(|count| count.value.value + tasks_of(phase) < inside))
-}
-
-fn is_median(metric: Metric) -> bool {
-    matches!(metric, Metric::LatencyP50 | Metric::CompletionLatencyP50)
 }
 
 /// The share of the moved bytes that the tool does not count, because it leaves out its last few calls (fio's `vsync` does):
@@ -471,32 +470,60 @@ fn left_out(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     Ok(left_out)
 }
 
-/// The latency of reads and writes together, and whether either was sampled.
+/// Why the longest of fast calls is not known.
+fn of_untimed(least_ns: f64, most_ns: f64) -> String {
+    format!(
+        "of fast calls a sample was timed: the longest took between {} and {}",
+        Quantity { value: least_ns, ..Quantity::ns(0) },
+        Quantity { value: most_ns, ..Quantity::ns(0) }
+    )
+}
+
+/// The latency of reads and writes together.
+struct BothWays {
+    /// The least that it can be.
+    least: f64,
+    /// `Err` where the longest is not known.
+    figure: Result<f64, String>,
+    /// Fast calls of either were sampled.
+    sampled: bool,
+}
+
+/// Returns the latency of reads and writes together.
 ///
 /// Means are weighted by their calls and the longest is the longer of two; percentiles of two
 /// distributions do not add up to one of both.
-fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, bool), String> {
+fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<BothWays, String> {
     if !matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
         return Err("the pass has no one direction".to_owned());
     }
-    let (mut longest, mut sum, mut all, mut sampled) = (0.0_f64, 0.0, 0.0, false);
-    for (name, calls, timed) in [
-        (read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
-        (write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
+    let (mut longest, mut sum, mut all, mut sampled) = ([0.0_f64; 2], [0.0; 2], 0.0, false);
+    for (name, least, calls, timed) in [
+        (read_latency(metric), least_read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
+        (write_latency(metric), least_write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
     ] {
         let calls = run.fact(phase, calls)?;
         if calls > 0.0 {
             let latency = run.fact(phase, name)?;
-            sampled |= run.fact(phase, timed)? < calls;
-            longest = longest.max(latency);
-            sum += latency * calls;
+            let is_sample = run.fact(phase, timed)? < calls;
+            let least = match least.filter(|_| is_sample) {
+                Some(least) => run.fact(phase, least)?.min(latency),
+                None => latency,
+            };
+            sampled |= is_sample;
+            longest = [longest[0].max(least), longest[1].max(latency)];
+            sum = [sum[0] + least * calls, sum[1] + latency * calls];
             all += calls;
         }
     }
-    match (metric, all > 0.0) {
-        (_, false) => Err("no operation was seen".to_owned()),
-        (Metric::LatencyMax, true) => Ok((longest, sampled)),
-        (_, true) => Ok((sum / all, sampled)),
+    match metric {
+        _ if all <= 0.0 => Err("no operation was seen".to_owned()),
+        Metric::LatencyMax => {
+            let [least, most] = longest;
+            let figure = if least < most { Err(of_untimed(least, most)) } else { Ok(most) };
+            Ok(BothWays { least, figure, sampled })
+        }
+        _ => Ok(BothWays { least: sum[0] / all, figure: Ok(sum[1] / all), sampled }),
     }
 }
 
@@ -562,6 +589,40 @@ fn discard_latency(metric: Metric) -> FactName {
         Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::DiscardLatencyP999,
         Metric::LatencyMax => FactName::DiscardLatencyMax,
         _ => FactName::DiscardLatencyMean,
+    }
+}
+
+/// The fact with the least that a latency of reads can be; none for p99.9, which the percentile below bounds.
+fn least_read_latency(metric: Metric) -> Option<FactName> {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::ReadLatencyP50Least),
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::ReadLatencyP95Least),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::ReadLatencyP99Least),
+        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::ReadLatencyMeanLeast),
+        Metric::LatencyMax => Some(FactName::ReadLatencyMaxLeast),
+        _ => None,
+    }
+}
+
+fn least_write_latency(metric: Metric) -> Option<FactName> {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::WriteLatencyP50Least),
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::WriteLatencyP95Least),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::WriteLatencyP99Least),
+        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::WriteLatencyMeanLeast),
+        Metric::LatencyMax => Some(FactName::WriteLatencyMaxLeast),
+        _ => None,
+    }
+}
+
+fn least_discard_latency(metric: Metric) -> Option<FactName> {
+    match metric {
+        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::DiscardLatencyP50Least),
+        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::DiscardLatencyP95Least),
+        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::DiscardLatencyP99Least),
+        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::DiscardLatencyMeanLeast),
+        Metric::LatencyMax => Some(FactName::DiscardLatencyMaxLeast),
+        _ => None,
     }
 }
 
@@ -632,14 +693,14 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
                 Metric::LatencyMean => of(Metric::LatencyMax),
                 _ => Vec::new(),
             };
-            let least = match is_median(metric) {
-                true => by_direction(
-                    FactName::ReadLatencyP50Least,
-                    FactName::WriteLatencyP50Least,
-                    FactName::DiscardLatencyP50Least,
-                ),
-                false => Vec::new(),
+            let least_of = |metric| match phase.direction {
+                Direction::Read => Vec::from_iter(least_read_latency(metric)),
+                Direction::Write => Vec::from_iter(least_write_latency(metric)),
+                Direction::Discard => Vec::from_iter(least_discard_latency(metric)),
+                Direction::Mixed => [least_read_latency(metric), least_write_latency(metric)].into_iter().flatten().collect(),
+                Direction::None => Vec::new(),
             };
+            let least = [Some(metric), percentile_below(metric)].into_iter().flatten().flat_map(least_of).collect();
             [of(metric), least, below, longest, bytes(), calls(), timed, completions].concat()
         }
         _ => Vec::new(),
@@ -761,8 +822,10 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     };
     let noise = typical + bound;
     // Twice the typical size before anything fails.
+    let is_bound = rebuilt.figure.is_err();
     let sized = |warn: f64, fail: f64| Difference {
         observed,
+        is_bound,
         excess,
         warn: warn.max(noise),
         fail: fail.max(2.0 * typical + bound),
@@ -790,7 +853,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
         && let Some(name) = conversion(ratio, tolerance)
     {
         let fail = limits.ab103_difference_fail_ratio.value.value;
-        return Ok(Agreement::UnitMixUp(Difference { observed, excess, warn: 0.0, fail }, name));
+        return Ok(Agreement::UnitMixUp(Difference { observed, is_bound, excess, warn: 0.0, fail }, name));
     }
     if timed && bytes_agree(run, phase, claim) {
         return Ok(if excess.abs() > by_clock.warn { Agreement::Clock(by_clock) } else { Agreement::Agrees });

@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use super::Gaps;
 use super::index::Index;
 use super::inserted::Inserted;
-use super::latency::{Latencies, LatencyNames};
+use super::latency::{Latencies, LatencyNames, Timing};
 use super::record_losses::CACHE_HOOK;
 use super::record_losses::{CALLS_HOOK, Gap};
 use super::requests::Blocks;
@@ -86,7 +86,7 @@ impl View<'_> {
             msyncs += u64::from(matches!(sync.op, Op::Msync | Op::MsyncAsync));
             if sync.makes_durable() {
                 succeeded += 1;
-                latencies.record(sync.end_ns.saturating_sub(sync.start_ns), 1);
+                latencies.record(sync.end_ns.saturating_sub(sync.start_ns), Timing::ALONE);
             }
         });
 

@@ -18,7 +18,7 @@ use activebench_model::call::{Call, Op};
 use activebench_model::phase::{Mechanism, Phase};
 use foldhash::HashMap;
 
-use super::latency::{Latencies, SURE_FROM_NS};
+use super::latency::{Latencies, SURE_FROM_NS, Timing};
 
 /// Submitting calls remembered for each thread: more than any queue depth, because the search goes back that far.
 const REMEMBERED: usize = 1 << 13;
@@ -69,8 +69,7 @@ struct Posted {
     phase: Option<usize>,
     /// True if the same request counts for a second phase.
     again: bool,
-    /// As in [`Call`].
-    stands_for: u8,
+    timing: Timing,
     start_ns: u64,
     end_ns: u64,
 }
@@ -128,7 +127,7 @@ impl Completions {
         thread.depth = thread.depth.or(self.depths[phase]);
         match (call.op, thread.posted.back_mut()) {
             (Op::AioRead | Op::AioWrite, _) => {
-                self.phases[phase].add(thread, call.start_ns, call.end_ns, call.stands_for);
+                self.phases[phase].add(thread, call.start_ns, call.end_ns, Timing::of(call));
             }
             (Op::UringRead | Op::UringWrite, Some(posted)) if posted.phase.is_none() => posted.phase = Some(phase),
             (Op::UringRead | Op::UringWrite, _) => {
@@ -180,7 +179,7 @@ impl Thread {
             left = left.saturating_sub(u64::from(!posted.again));
             self.in_flight = self.in_flight.saturating_sub(u64::from(!posted.again));
             if let Some(phase) = posted.phase {
-                phases[phase].add(self, posted.start_ns, at_ns(&posted), posted.stands_for);
+                phases[phase].add(self, posted.start_ns, at_ns(&posted), posted.timing);
             }
         }
         later.into_iter().rev().for_each(|posted| self.posted.push_front(posted));
@@ -189,20 +188,20 @@ impl Thread {
 
 impl Posted {
     fn of(call: &Call, phase: Option<usize>) -> Self {
-        let &Call { start_ns, end_ns, stands_for, .. } = call;
-        Self { phase, again: false, stands_for, start_ns, end_ns }
+        let &Call { start_ns, end_ns, .. } = call;
+        Self { phase, again: false, timing: Timing::of(call), start_ns, end_ns }
     }
 }
 
 impl OfPhase {
-    fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64, stands_for: u8) {
+    fn add(&mut self, thread: &Thread, start_ns: u64, collected_ns: u64, timing: Timing) {
         self.requests += 1;
-        let is_estimate = stands_for == 0;
+        let is_estimate = timing == Timing::Estimated;
         match thread.handed_over_ns(start_ns, is_estimate) {
             // A request that was complete before the call returned took no time after it.
             Some(handed_over_ns) => {
-                self.completion.record(collected_ns.saturating_sub(handed_over_ns), stands_for);
-                self.total.record(collected_ns.saturating_sub(start_ns), stands_for);
+                self.completion.record(collected_ns.saturating_sub(handed_over_ns), timing);
+                self.total.record(collected_ns.saturating_sub(start_ns), timing);
             }
             None if is_estimate => self.unplaced += 1,
             None => self.unknown += 1,

@@ -13,7 +13,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::depth::QueueDepth;
 use super::intervals::Intervals;
-use super::latency::Latencies;
+use super::latency::{Latencies, Timing};
 use super::rate_in_fifths::Fifths;
 use super::span_index::{KeyedSpans, SpanIndex};
 use activebench_model::source::{EventSource, Unreadable};
@@ -420,7 +420,7 @@ impl DeviceTally {
                     if request.latency_ns > 0 {
                         self.latency_ns += request.latency_ns;
                         self.timed_requests += 1;
-                        self.latencies.record(request.latency_ns, 1);
+                        self.latencies.record(request.latency_ns, Timing::ALONE);
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use activebench_model::call::Call;
 use activebench_model::fact::FactName;
 use activebench_model::timeline::LatencyBucket;
 use activebench_model::units::Quantity;
@@ -11,10 +12,35 @@ use hdrhistogram::Histogram;
 const SIGNIFICANT_DIGITS: u8 = 3;
 /// Number of latencies kept individually before a histogram takes over: a run can have thousands of
 /// phases with few calls each.
-const KEPT: usize = 1 << 11;
+const KEPT: u64 = 1 << 11;
 
 /// Estimates from this value on count as measured: the error from the fast calls around them is small in comparison.
 pub(super) const SURE_FROM_NS: u64 = 64_000;
+
+/// How well a latency is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// It was measured, for as many calls like it.
+    Timed { stands_for: u8 },
+    /// A request whose start is an estimate. It has its own completion, so a long one is one request.
+    Estimated,
+    /// A fast call between two readings of the clock. What looks like a long one may be a pause of the program or of its
+    /// virtual machine, or the time of several calls together.
+    Guessed,
+}
+
+impl Timing {
+    /// Measured, for itself alone.
+    pub(super) const ALONE: Self = Self::Timed { stands_for: 1 };
+
+    pub(super) fn of(call: &Call) -> Self {
+        match call.stands_for {
+            0 if call.op.is_asynchronous() => Self::Estimated,
+            0 => Self::Guessed,
+            stands_for => Self::Timed { stands_for },
+        }
+    }
+}
 
 /// A distribution of latencies, all of them counted.
 ///
@@ -22,129 +48,38 @@ pub(super) const SURE_FROM_NS: u64 = 64_000;
 /// doubling of the longest latency past 1 us, for any number of latencies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
-    kept: Vec<u64>,
-    histogram: Option<Histogram<u64>>,
+    /// All but those that are guessed.
+    known: Distribution,
+    guessed: Distribution,
     longest_ns: u64,
-    /// Sum of all latencies, each multiplied by the number of calls that it represents.
-    sum_ns: u128,
-    stood_for: u64,
+    /// `None` while none was timed.
+    longest_timed_ns: Option<u64>,
     /// Latencies that were measured, not estimated.
     timed: u64,
+    /// True if calls went untimed. One of them that left the processor is timed from then on: its start is an estimate.
+    is_sample: bool,
     /// Variance of the rank of a latency, as if each call of a sample had been drawn independently.
     rank_variance: u64,
 }
 
-/// Number of standard errors by which a rank can be wrong.
-const RANK_ERRORS: f64 = 4.0;
-
-/// Names of the facts of one distribution.
-pub(super) struct LatencyNames {
-    /// The quantiles, each from 0 to 1.
-    pub(super) quantiles: [(f64, FactName); 4],
-    /// The least that the median can be. `None` where no fact needs it.
-    pub(super) least_median: Option<FactName>,
-    pub(super) longest: FactName,
-    /// `None` where no fact needs it.
-    pub(super) mean: Option<FactName>,
-    /// `None` where no fact needs it.
-    pub(super) timed: Option<FactName>,
+/// Latencies and their sum.
+#[derive(Clone, Debug, Default)]
+struct Distribution {
+    kept: Vec<u64>,
+    histogram: Option<Histogram<u64>>,
+    /// Sum of all latencies, each multiplied by the number of calls that it represents.
+    sum_ns: u128,
+    stood_for: u64,
 }
 
-impl LatencyNames {
-    pub(super) const READS: Self = Self {
-        quantiles: [
-            (0.5, FactName::ReadLatencyP50),
-            (0.95, FactName::ReadLatencyP95),
-            (0.99, FactName::ReadLatencyP99),
-            (0.999, FactName::ReadLatencyP999),
-        ],
-        least_median: Some(FactName::ReadLatencyP50Least),
-        longest: FactName::ReadLatencyMax,
-        mean: Some(FactName::ReadLatencyMean),
-        timed: Some(FactName::ReadLatencyTimed),
-    };
-    pub(super) const WRITES: Self = Self {
-        quantiles: [
-            (0.5, FactName::WriteLatencyP50),
-            (0.95, FactName::WriteLatencyP95),
-            (0.99, FactName::WriteLatencyP99),
-            (0.999, FactName::WriteLatencyP999),
-        ],
-        least_median: Some(FactName::WriteLatencyP50Least),
-        longest: FactName::WriteLatencyMax,
-        mean: Some(FactName::WriteLatencyMean),
-        timed: Some(FactName::WriteLatencyTimed),
-    };
-    pub(super) const DISCARDS: Self = Self {
-        quantiles: [
-            (0.5, FactName::DiscardLatencyP50),
-            (0.95, FactName::DiscardLatencyP95),
-            (0.99, FactName::DiscardLatencyP99),
-            (0.999, FactName::DiscardLatencyP999),
-        ],
-        least_median: Some(FactName::DiscardLatencyP50Least),
-        longest: FactName::DiscardLatencyMax,
-        mean: Some(FactName::DiscardLatencyMean),
-        timed: Some(FactName::DiscardLatencyTimed),
-    };
-    pub(super) const DEVICE: Self = Self {
-        quantiles: [
-            (0.5, FactName::DeviceLatencyP50),
-            (0.95, FactName::DeviceLatencyP95),
-            (0.99, FactName::DeviceLatencyP99),
-            (0.999, FactName::DeviceLatencyP999),
-        ],
-        least_median: None,
-        longest: FactName::DeviceLatencyMax,
-        mean: None,
-        timed: None,
-    };
-    pub(super) const COMPLETIONS: Self = Self {
-        quantiles: [
-            (0.5, FactName::CompletionLatencyP50),
-            (0.95, FactName::CompletionLatencyP95),
-            (0.99, FactName::CompletionLatencyP99),
-            (0.999, FactName::CompletionLatencyP999),
-        ],
-        least_median: None,
-        longest: FactName::CompletionLatencyMax,
-        mean: Some(FactName::CompletionLatencyMean),
-        timed: None,
-    };
-    pub(super) const SYNCS: Self = Self {
-        quantiles: [
-            (0.5, FactName::SyncLatencyP50),
-            (0.95, FactName::SyncLatencyP95),
-            (0.99, FactName::SyncLatencyP99),
-            (0.999, FactName::SyncLatencyP999),
-        ],
-        least_median: None,
-        longest: FactName::SyncLatencyMax,
-        mean: Some(FactName::SyncLatencyMean),
-        timed: None,
-    };
-
-    pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
-        let quantiles = self.quantiles.iter().map(|(_, name)| *name);
-        quantiles.chain([self.longest]).chain(self.mean).chain(self.timed).chain(self.least_median)
-    }
-}
-
-impl Latencies {
-    /// Adds the latency of a call or request that represents `stands_for` similar ones. This is 0 for an
-    /// estimate, which can still be the longest. One that is long compared with the error of an estimate represents
-    /// itself alone, timed or not: a slow call after fast ones is not one of those that the sample represents.
-    pub(super) fn record(&mut self, latency_ns: u64, stands_for: u8) {
-        self.longest_ns = self.longest_ns.max(latency_ns);
-        let stands_for = if latency_ns >= SURE_FROM_NS { 1 } else { stands_for };
-        let times = u64::from(stands_for);
+impl Distribution {
+    /// Adds a latency that represents so many.
+    fn record(&mut self, latency_ns: u64, times: u64) {
         self.sum_ns += u128::from(latency_ns) * u128::from(times);
         self.stood_for += times;
-        self.timed += u64::from(stands_for > 0);
-        self.rank_variance += times * times.saturating_sub(1);
         match &mut self.histogram {
             Some(histogram) => record(histogram, latency_ns, times),
-            None if self.kept.len() + usize::from(stands_for) <= KEPT => {
+            None if self.kept.len() as u64 + times <= KEPT => {
                 self.kept.extend((0..times).map(|_| latency_ns));
             }
             None => {
@@ -157,19 +92,188 @@ impl Latencies {
     }
 
     fn histogram(&self) -> Histogram<u64> {
+        if let Some(histogram) = &self.histogram {
+            return histogram.clone();
+        }
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).expect("at most 5 digits are allowed");
         histogram.auto(true);
         self.kept.iter().for_each(|latency_ns| record(&mut histogram, *latency_ns, 1));
+        histogram
+    }
+}
+
+/// Number of standard errors of a median by which a rank can be wrong; of other quantiles in proportion.
+const RANK_ERRORS: f64 = 8.0;
+
+/// Names of the facts of one distribution.
+pub(super) struct LatencyNames {
+    /// The quantiles, each from 0 to 1.
+    pub(super) quantiles: [(f64, FactName); 4],
+    /// The least that they can be. `None` where no fact needs it.
+    pub(super) least: Option<LeastNames>,
+    pub(super) longest: FactName,
+    /// `None` where no fact needs it.
+    pub(super) mean: Option<FactName>,
+    /// `None` where no fact needs it.
+    pub(super) timed: Option<FactName>,
+}
+
+/// Names of the least that the figures of a distribution can be: those of what was timed.
+#[derive(Clone, Copy)]
+pub(super) struct LeastNames {
+    /// The quantiles, each from 0 to 1.
+    quantiles: [(f64, FactName); 3],
+    mean: FactName,
+    longest: FactName,
+}
+
+impl LatencyNames {
+    pub(super) const READS: Self = Self {
+        quantiles: [
+            (0.5, FactName::ReadLatencyP50),
+            (0.95, FactName::ReadLatencyP95),
+            (0.99, FactName::ReadLatencyP99),
+            (0.999, FactName::ReadLatencyP999),
+        ],
+        least: Some(LeastNames {
+            quantiles: [
+                (0.5, FactName::ReadLatencyP50Least),
+                (0.95, FactName::ReadLatencyP95Least),
+                (0.99, FactName::ReadLatencyP99Least),
+            ],
+            mean: FactName::ReadLatencyMeanLeast,
+            longest: FactName::ReadLatencyMaxLeast,
+        }),
+        longest: FactName::ReadLatencyMax,
+        mean: Some(FactName::ReadLatencyMean),
+        timed: Some(FactName::ReadLatencyTimed),
+    };
+    pub(super) const WRITES: Self = Self {
+        quantiles: [
+            (0.5, FactName::WriteLatencyP50),
+            (0.95, FactName::WriteLatencyP95),
+            (0.99, FactName::WriteLatencyP99),
+            (0.999, FactName::WriteLatencyP999),
+        ],
+        least: Some(LeastNames {
+            quantiles: [
+                (0.5, FactName::WriteLatencyP50Least),
+                (0.95, FactName::WriteLatencyP95Least),
+                (0.99, FactName::WriteLatencyP99Least),
+            ],
+            mean: FactName::WriteLatencyMeanLeast,
+            longest: FactName::WriteLatencyMaxLeast,
+        }),
+        longest: FactName::WriteLatencyMax,
+        mean: Some(FactName::WriteLatencyMean),
+        timed: Some(FactName::WriteLatencyTimed),
+    };
+    pub(super) const DISCARDS: Self = Self {
+        quantiles: [
+            (0.5, FactName::DiscardLatencyP50),
+            (0.95, FactName::DiscardLatencyP95),
+            (0.99, FactName::DiscardLatencyP99),
+            (0.999, FactName::DiscardLatencyP999),
+        ],
+        least: Some(LeastNames {
+            quantiles: [
+                (0.5, FactName::DiscardLatencyP50Least),
+                (0.95, FactName::DiscardLatencyP95Least),
+                (0.99, FactName::DiscardLatencyP99Least),
+            ],
+            mean: FactName::DiscardLatencyMeanLeast,
+            longest: FactName::DiscardLatencyMaxLeast,
+        }),
+        longest: FactName::DiscardLatencyMax,
+        mean: Some(FactName::DiscardLatencyMean),
+        timed: Some(FactName::DiscardLatencyTimed),
+    };
+    pub(super) const DEVICE: Self = Self {
+        quantiles: [
+            (0.5, FactName::DeviceLatencyP50),
+            (0.95, FactName::DeviceLatencyP95),
+            (0.99, FactName::DeviceLatencyP99),
+            (0.999, FactName::DeviceLatencyP999),
+        ],
+        least: None,
+        longest: FactName::DeviceLatencyMax,
+        mean: None,
+        timed: None,
+    };
+    pub(super) const COMPLETIONS: Self = Self {
+        quantiles: [
+            (0.5, FactName::CompletionLatencyP50),
+            (0.95, FactName::CompletionLatencyP95),
+            (0.99, FactName::CompletionLatencyP99),
+            (0.999, FactName::CompletionLatencyP999),
+        ],
+        least: None,
+        longest: FactName::CompletionLatencyMax,
+        mean: Some(FactName::CompletionLatencyMean),
+        timed: None,
+    };
+    pub(super) const SYNCS: Self = Self {
+        quantiles: [
+            (0.5, FactName::SyncLatencyP50),
+            (0.95, FactName::SyncLatencyP95),
+            (0.99, FactName::SyncLatencyP99),
+            (0.999, FactName::SyncLatencyP999),
+        ],
+        least: None,
+        longest: FactName::SyncLatencyMax,
+        mean: Some(FactName::SyncLatencyMean),
+        timed: None,
+    };
+
+    pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
+        let quantiles = self.quantiles.iter().map(|(_, name)| *name);
+        let least = self.least.into_iter().flat_map(|least| {
+            least.quantiles.map(|(_, name)| name).into_iter().chain([least.mean, least.longest])
+        });
+        quantiles.chain([self.longest]).chain(self.mean).chain(self.timed).chain(least)
+    }
+}
+
+impl Latencies {
+    /// Adds the latency of a call or request. An estimate can be the longest. One that is long compared with the error of
+    /// an estimate represents itself alone, timed or not: a slow call after fast ones is not one of those that the sample
+    /// represents.
+    pub(super) fn record(&mut self, latency_ns: u64, timing: Timing) {
+        let is_long = latency_ns >= SURE_FROM_NS;
+        let times = match timing {
+            _ if is_long => 1,
+            Timing::Timed { stands_for } => u64::from(stands_for),
+            Timing::Estimated | Timing::Guessed => 0,
+        };
+        self.longest_ns = self.longest_ns.max(latency_ns);
+        if matches!(timing, Timing::Timed { .. }) {
+            self.longest_timed_ns = self.longest_timed_ns.max(Some(latency_ns));
+        } else {
+            self.is_sample = true;
+        }
+        self.timed += u64::from(times > 0);
+        self.rank_variance += times * times.saturating_sub(1);
+        let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
+        part.record(latency_ns, times);
+    }
+
+    fn stood_for(&self) -> u64 {
+        self.known.stood_for + self.guessed.stood_for
+    }
+
+    /// Of all latencies.
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = self.known.histogram();
+        if self.guessed.stood_for > 0 {
+            histogram.add(self.guessed.histogram()).expect("a histogram that grows takes every other");
+        }
         histogram
     }
 
     /// Returns the number of latencies per bucket, ten buckets per decade from 100 ns on; empty when there are no
     /// latencies.
     pub(super) fn buckets(&self) -> Vec<LatencyBucket> {
-        let histogram = match &self.histogram {
-            Some(histogram) => histogram.clone(),
-            None => self.histogram(),
-        };
+        let histogram = self.histogram();
         let border = |number: u32| (100.0 * 10_f64.powf(f64::from(number) / 10.0)).round() as u64;
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let mut number = 0;
@@ -192,40 +296,52 @@ impl Latencies {
 
     /// Returns the latency that a share of the latencies do not exceed; `None` when there are no latencies.
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
-        let at = |histogram: &Histogram<u64>| Quantity::ns(value_at(histogram, share).min(self.longest_ns));
-        (self.stood_for > 0).then(|| self.histogram.as_ref().map_or_else(|| at(&self.histogram()), at))
+        (self.stood_for() > 0).then(|| Quantity::ns(value_at(&self.histogram(), share).min(self.longest_ns)))
     }
 
     /// Returns the mean and the longest; `None` when there are no latencies.
     pub(super) fn mean_and_longest(&self) -> Option<(Quantity, Quantity)> {
-        let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
-        let mean = Quantity { value: mean_ns, ..Quantity::ns(0) };
-        (self.stood_for > 0).then_some((mean, Quantity::ns(self.longest_ns)))
+        (self.stood_for() > 0).then(|| (self.mean(), Quantity::ns(self.longest_ns)))
+    }
+
+    fn mean(&self) -> Quantity {
+        mean_of(self.known.sum_ns + self.guessed.sum_ns, self.stood_for())
     }
 
     /// Returns the facts of this distribution; `None` when there are no latencies.
     ///
     /// A quantile is that of [`value_at`], to 0.1 %; the longest latency is exact.
-    pub(super) fn quantities<'a>(
+    pub(super) fn quantities(
         &self,
-        names: &'a LatencyNames,
-    ) -> Option<impl Iterator<Item = (FactName, Quantity)> + use<'a>> {
-        let histogram = match &self.histogram {
-            Some(histogram) => histogram.clone(),
-            None => self.histogram(),
-        };
+        names: &LatencyNames,
+    ) -> Option<impl Iterator<Item = (FactName, Quantity)> + use<>> {
+        if self.stood_for() == 0 {
+            return None;
+        }
+        let histogram = self.histogram();
         let longest_ns = self.longest_ns;
-        let rank_error = RANK_ERRORS * (self.rank_variance as f64).sqrt() / self.stood_for as f64;
-        let least_ns = value_at(&histogram, (0.5 - rank_error).max(0.0)).min(longest_ns);
-        let least_median = names.least_median.map(|name| (name, Quantity::ns(least_ns)));
-        let at = move |quantile| value_at(&histogram, quantile).min(longest_ns);
-        let quantiles = names.quantiles.iter().map(move |(quantile, name)| (*name, Quantity::ns(at(*quantile))));
-        let longest = (names.longest, Quantity::ns(longest_ns));
-        let mean_ns = self.sum_ns as f64 / self.stood_for as f64;
-        let mean = names.mean.map(|name| (name, Quantity { value: mean_ns, ..Quantity::ns(0) }));
-        let timed = names.timed.map(|name| (name, Quantity::count(self.timed)));
-        (self.stood_for > 0).then(|| quantiles.chain([longest]).chain(mean).chain(timed).chain(least_median))
+        let at = |quantile| value_at(&histogram, quantile).min(longest_ns);
+        let mut facts: Vec<_> = names.quantiles.map(|(quantile, name)| (name, Quantity::ns(at(quantile)))).into();
+        facts.push((names.longest, Quantity::ns(longest_ns)));
+        facts.extend(names.mean.map(|name| (name, self.mean())));
+        facts.extend(names.timed.map(|name| (name, Quantity::count(self.timed))));
+        if let (Some(least), Some(longest_timed_ns)) = (names.least, self.longest_timed_ns) {
+            let known = self.known.histogram();
+            let error = RANK_ERRORS * (self.rank_variance as f64).sqrt() / self.known.stood_for as f64;
+            facts.extend(least.quantiles.map(|(quantile, name)| {
+                let rank = quantile - error * (quantile * (1.0 - quantile)).sqrt();
+                (name, Quantity::ns(value_at(&known, rank.max(0.0)).min(longest_ns)))
+            }));
+            facts.push((least.mean, mean_of(self.known.sum_ns, self.known.stood_for)));
+            let error_ns = if self.is_sample { SURE_FROM_NS } else { 0 };
+            facts.push((least.longest, Quantity::ns(longest_timed_ns.saturating_sub(error_ns))));
+        }
+        Some(facts.into_iter())
     }
+}
+
+fn mean_of(sum_ns: u128, times: u64) -> Quantity {
+    Quantity { value: sum_ns as f64 / times as f64, ..Quantity::ns(0) }
 }
 
 /// Returns a quantile. Its rank is rounded to the nearest. Some tools round it up (fio), some to the nearest (sysbench):
@@ -244,9 +360,13 @@ fn record(histogram: &mut Histogram<u64>, latency_ns: u64, times: u64) {
 mod tests {
     use super::*;
 
+    fn timed(stands_for: u8) -> Timing {
+        Timing::Timed { stands_for }
+    }
+
     fn figures(latencies: impl IntoIterator<Item = u64>) -> Option<Vec<f64>> {
         let mut all = Latencies::default();
-        latencies.into_iter().for_each(|latency_ns| all.record(latency_ns, 1));
+        latencies.into_iter().for_each(|latency_ns| all.record(latency_ns, timed(1)));
         Some(all.quantities(&LatencyNames::READS)?.map(|(_, quantity)| quantity.value).take(5).collect())
     }
 
@@ -289,8 +409,8 @@ mod tests {
             let mut all = Latencies::default();
             for index in 0..calls {
                 // One slow call in ten is timed and represents itself; of sixteen fast ones, one represents all.
-                all.record(50_000, 1);
-                (0..9).for_each(|fast| all.record(2_000, if (index * 9 + fast) % 16 == 0 { 16 } else { 0 }));
+                all.record(50_000, timed(1));
+                (0..9).for_each(|fast| all.record(2_000, if (index * 9 + fast) % 16 == 0 { timed(16) } else { Timing::Guessed }));
             }
             let found: Vec<f64> =
                 all.quantities(&LatencyNames::READS).expect("some").map(|(_, quantity)| quantity.value).collect();
@@ -302,14 +422,14 @@ mod tests {
         }
         // A slow one of the sample is none of those that it stands for.
         let mut slow = Latencies::default();
-        slow.record(2_000, 31);
-        slow.record(31_000_000, 31);
+        slow.record(2_000, timed(31));
+        slow.record(31_000_000, timed(31));
         let (mean, _) = slow.mean_and_longest().expect("some");
         assert_eq!(mean.value, f64::from(31 * 2_000 + 31_000_000) / 32.0);
         let mut estimates = Latencies::default();
-        estimates.record(900, 0);
+        estimates.record(900, Timing::Guessed);
         assert!(estimates.quantities(&LatencyNames::READS).is_none(), "an estimate is no sample");
-        estimates.record(2_000_000, 0);
+        estimates.record(2_000_000, Timing::Guessed);
         let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").next().expect("the median").1;
         assert!((2_000_000.0..2_002_000.0).contains(&found.value), "{found:?}");
     }
@@ -319,16 +439,16 @@ mod tests {
         // Half of the calls are slow, and one fast call in 16 stands for the others.
         for (fast, calls) in [(4_990, 10_000), (5_010, 10_000)] {
             let mut all = Latencies::default();
-            (0..calls - fast).for_each(|_| all.record(80_000, 1));
-            (0..fast).for_each(|number| all.record(600, if number % 16 == 0 { 16 } else { 0 }));
+            (0..calls - fast).for_each(|_| all.record(80_000, timed(1)));
+            (0..fast).for_each(|number| all.record(600, if number % 16 == 0 { timed(16) } else { Timing::Guessed }));
             let found: Vec<_> = all.quantities(&LatencyNames::READS).expect("some").collect();
             let least = found.iter().find(|(name, _)| *name == FactName::ReadLatencyP50Least).expect("it is a fact");
             assert_eq!(least.1.value, 600.0, "{fast} of {calls}");
         }
         // Where all were timed it is the median.
         let mut all = Latencies::default();
-        (0..5_000).for_each(|_| all.record(600, 1));
-        (0..5_001).for_each(|_| all.record(80_000, 1));
+        (0..5_000).for_each(|_| all.record(600, timed(1)));
+        (0..5_001).for_each(|_| all.record(80_000, timed(1)));
         let found: Vec<_> = all.quantities(&LatencyNames::READS).expect("some").collect();
         let of = |name| found.iter().find(|(of, _)| *of == name).expect("it is a fact").1.value;
         assert_eq!(of(FactName::ReadLatencyP50Least), of(FactName::ReadLatencyP50));
@@ -336,10 +456,47 @@ mod tests {
     }
 
     #[test]
+    fn what_is_guessed_is_no_part_of_the_least() {
+        for times in [1, 100] {
+            let mut all = Latencies::default();
+            for _ in 0..times {
+                (0..10).for_each(|_| all.record(2_000, timed(16)));
+                // A pause of the program, or eleven calls of a slow virtual machine.
+                (0..30).for_each(|_| all.record(1_000_000, Timing::Guessed));
+            }
+            let found: BTreeMap<_, _> = all.quantities(&LatencyNames::READS).expect("some").collect();
+            let of = |name| found[&name].value;
+            assert_eq!(of(FactName::ReadLatencyMax), 1_000_000.0);
+            assert!((1_000_000.0..1_001_000.0).contains(&of(FactName::ReadLatencyP95)), "{found:?}");
+            assert_eq!(of(FactName::ReadLatencyMean), (160.0 * 2_000.0 + 30.0 * 1_000_000.0) / 190.0);
+            assert_eq!(of(FactName::ReadLatencyMeanLeast), 2_000.0, "{times}");
+            assert_eq!(of(FactName::ReadLatencyMaxLeast), 0.0, "its start can be off by more: {times}");
+            for least in [FactName::ReadLatencyP50Least, FactName::ReadLatencyP95Least, FactName::ReadLatencyP99Least] {
+                assert!((2_000.0..2_002.0).contains(&of(least)), "{times}: {least:?}");
+            }
+        }
+        // A request has a completion of its own.
+        let mut requests = Latencies::default();
+        requests.record(2_000, timed(16));
+        (0..84).for_each(|_| requests.record(100_000, Timing::Estimated));
+        let found: BTreeMap<_, _> = requests.quantities(&LatencyNames::READS).expect("some").collect();
+        let of = |name| found[&name].value;
+        assert_eq!(of(FactName::ReadLatencyMeanLeast), of(FactName::ReadLatencyMean));
+        assert_eq!(of(FactName::ReadLatencyMaxLeast), 0.0, "its end may be that of a group");
+        requests.record(500_000, timed(1));
+        let found: BTreeMap<_, _> = requests.quantities(&LatencyNames::READS).expect("some").collect();
+        assert_eq!(found[&FactName::ReadLatencyMaxLeast].value, 436_000.0);
+        let mut guessed = Latencies::default();
+        guessed.record(100_000, Timing::Guessed);
+        let found: BTreeMap<_, _> = guessed.quantities(&LatencyNames::READS).expect("some").collect();
+        assert!(!found.contains_key(&FactName::ReadLatencyMaxLeast), "none was timed: {found:?}");
+    }
+
+    #[test]
     fn buckets_hold_every_latency_and_leave_no_gap() {
         let mut all = Latencies::default();
         assert_eq!(all.buckets(), []);
-        [50, 99, 100, 125, 126, 1_000, 1_000].into_iter().for_each(|latency_ns| all.record(latency_ns, 1));
+        [50, 99, 100, 125, 126, 1_000, 1_000].into_iter().for_each(|latency_ns| all.record(latency_ns, timed(1)));
         let buckets = all.buckets();
         let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.count).collect();
         assert_eq!(counts, [2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);

@@ -7,7 +7,7 @@ use activebench_model::fact::{Fact, FactName, Facts, Scope};
 use activebench_model::units::Quantity;
 use foldhash::HashMap;
 
-use super::latency::{Latencies, LatencyNames};
+use super::latency::{Latencies, LatencyNames, Timing};
 use super::order::{Order, Stream};
 use super::record_losses::{CALLS_HOOK, Gap};
 
@@ -75,7 +75,7 @@ impl Shape {
     pub(super) fn feed(&mut self, file: u32, call: &Call) {
         if call.op == Op::Discard {
             if call.returned >= 0 {
-                self.discards.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
+                self.discards.record(call.end_ns.saturating_sub(call.start_ns), Timing::of(call));
             }
             return;
         }
@@ -83,7 +83,7 @@ impl Shape {
         directed.sizes.add(call.requested);
         directed.streams.of(file, call).feed(call, &mut directed.order);
         if call.returned >= 0 {
-            directed.latencies.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
+            directed.latencies.record(call.end_ns.saturating_sub(call.start_ns), Timing::of(call));
         }
     }
 

@@ -16,7 +16,7 @@ use super::blocks::{BlockHits, Grid, HitDistribution};
 use super::completions::{Completions, OfPhase};
 use super::index::Index;
 use super::intervals::KeyedIntervals;
-use super::latency::Latencies;
+use super::latency::{Latencies, Timing};
 use super::part_index::{PartIndex, PartTasks};
 use super::requests::{Blocks, Sizes};
 use super::shape::Shape;
@@ -331,7 +331,7 @@ impl<'a> Tally<'a> {
             cpu.system_calls += u64::from(!call.op.is_asynchronous());
             if hands_over(call) {
                 let duration_ns = call.end_ns.saturating_sub(call.start_ns);
-                self.submissions[span.phase()].record(duration_ns, call.stands_for);
+                self.submissions[span.phase()].record(duration_ns, Timing::of(call));
                 if call.op == Op::IoSubmit {
                     *self.io_submit_ns[span.phase()].get_or_insert(0) += duration_ns;
                 }

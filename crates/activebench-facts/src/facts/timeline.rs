@@ -21,7 +21,7 @@ use foldhash::HashSet;
 use super::Gaps;
 use super::device::{ByKind, Devices, DevicesOfFiles, Request, Requests, Seen};
 use super::index::Index;
-use super::latency::Latencies;
+use super::latency::{Latencies, Timing};
 use super::record_losses::Gap;
 use super::span_index::KeyedSpans;
 use super::syncs::{Sync, SyncLog};
@@ -158,7 +158,7 @@ impl<'a> Plan<'a> {
         let Some(step) = self.axis.step_of(call.end_ns) else { return };
         self.calls[step] += 1.0;
         if self.window.contains(call.end_ns) {
-            self.call_latencies.record(call.end_ns.saturating_sub(call.start_ns), call.stands_for);
+            self.call_latencies.record(call.end_ns.saturating_sub(call.start_ns), Timing::of(call));
         }
         let (Ok(offset), Some(file), 1..) = (u64::try_from(call.offset), call.file, bytes) else { return };
         let Some(map) = self.maps.iter_mut().find(|map| map.file == file) else { return };
@@ -190,7 +190,7 @@ impl<'a> Plan<'a> {
         }
         self.axis.spread(&mut of_devices.in_flight_ns, issued_ns, event.at_ns, request.latency_ns as f64);
         if self.window.contains(event.at_ns) {
-            of_devices.latencies.record(request.latency_ns, 1);
+            of_devices.latencies.record(request.latency_ns, Timing::ALONE);
         }
     }
 
