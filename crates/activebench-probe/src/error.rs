@@ -27,6 +27,13 @@ pub enum ProbeError {
     /// This architecture has no table of system calls.
     #[error("no table of system calls for this processor architecture (hint: only x86-64 is known so far)")]
     UnknownArchitecture,
+    /// The kernel has no memory for their maps.
+    #[error(
+        "cannot load the kernel programs: {0}: not enough memory (hint: their maps take tens of MiB, which the memory limit \
+         of a container or control group counts: raise it, or run activebench outside and name the control group of the \
+         benchmark with `watch --cgroup`)"
+    )]
+    NoMemory(String),
     /// Any other error of aya or the kernel.
     #[error("cannot load the kernel programs: {0}")]
     Load(String),
@@ -109,7 +116,9 @@ pub(crate) fn refusal(error: &aya::EbpfError) -> ProbeError {
         Some(code @ (libc::EPERM | libc::EACCES)) => {
             ProbeError::NotPermitted(io::Error::from_raw_os_error(code).to_string())
         }
-        _ => ProbeError::Load(error.to_string()),
+        Some(libc::ENOMEM) => ProbeError::NoMemory(error.to_string()),
+        Some(code) => ProbeError::Load(format!("{error}: {}", io::Error::from_raw_os_error(code))),
+        None => ProbeError::Load(error.to_string()),
     }
 }
 
@@ -123,6 +132,18 @@ mod tests {
         let io_error = io::Error::from_raw_os_error(code);
         let error = ProgramError::LoadError { io_error, verifier_log: VerifierLog::new(log.to_owned()) };
         assert_eq!(verifier_verdict(&error).as_deref(), expected, "{log}");
+    }
+
+    #[test]
+    fn a_lack_of_memory_and_of_rights_say_what_helps() {
+        let refused = |code| {
+            let io_error = io::Error::from_raw_os_error(code);
+            let map = aya::maps::MapError::CreateError { name: "ring".to_owned(), io_error };
+            refusal(&aya::EbpfError::MapError(map)).to_string()
+        };
+        assert!(refused(libc::ENOMEM).contains("`ring`: not enough memory (hint: "), "{}", refused(libc::ENOMEM));
+        assert!(refused(libc::EPERM).contains("(hint: run as root"), "{}", refused(libc::EPERM));
+        assert!(refused(libc::EINVAL).ends_with("`ring`: Invalid argument (os error 22)"), "{}", refused(libc::EINVAL));
     }
 
     #[test]
