@@ -23,6 +23,7 @@ use activebench_record::{MANIFEST, Mismatch, RunReader, SEAL, without_panic};
 use activebench_report::escape::terminal;
 use activebench_tools::Adapter;
 use activebench_tools::execution::{self, Executed, Invocation};
+use activebench_tools::matched_numbers::PrintTimes;
 use activebench_tools::script_figures::ScriptNumbers;
 use activebench_tools::{adapter_for_program, script_figures};
 use anyhow::{Context, anyhow};
@@ -137,7 +138,7 @@ fn derive_unguarded(
     };
     manifest.incomplete.extend(most_judged::let_go_of_more(&mut parsed, &mut phases, &mut measured));
     phases.iter_mut().for_each(|phase| phase.parts.shrink_to_fit());
-    let of_script = script_numbers(manifest, outputs, &parsed, &phases);
+    let of_script = script_numbers(manifest, outputs, &parsed, &phases, activity);
     parsed.script_figures = of_script.figures;
     parsed.notes.extend(of_script.notes);
     manifest.coverage.blind_paths = folded.blind_paths(&phases, &manifest.coverage, manifest.watch.as_ref());
@@ -166,18 +167,25 @@ fn derive_unguarded(
 }
 
 /// Traces the numbers that a script printed itself; none for a command that is the tool.
-fn script_numbers(manifest: &Manifest, outputs: Outputs<'_>, parsed: &Parsed, phases: &[Phase]) -> ScriptNumbers {
+fn script_numbers(
+    manifest: &Manifest,
+    outputs: Outputs<'_>,
+    parsed: &Parsed,
+    phases: &[Phase],
+    activity: &Activity,
+) -> ScriptNumbers {
+    if manifest.measurements.is_empty() || manifest.choices.without_adapters {
+        return ScriptNumbers::default();
+    }
+    let print_times = PrintTimes::new(&activity.output_writes, outputs.of_command);
     let measured = script_figures::Measured {
         measurements: &manifest.measurements,
         outputs: outputs.of_measurements,
         claims: &parsed.claims,
         phases,
+        print_times: &print_times,
     };
-    if manifest.measurements.is_empty() || manifest.choices.without_adapters {
-        ScriptNumbers::default()
-    } else {
-        script_figures::script_numbers(outputs.of_command, measured)
-    }
+    script_figures::script_numbers(outputs.of_command, measured)
 }
 
 /// Reads the claims of the only tool, and returns the output that has them: that of the command or, where a script kept

@@ -22,8 +22,8 @@ pub struct ScriptFigure {
     /// they mean any.
     #[serde(default)]
     pub meant: Vec<String>,
-    /// True if the words around it name a limit, an expectation or another run, or for a rate a peak: the number is then
-    /// no result of this run.
+    /// True if the words around it name a limit, an expectation or another run, or for a rate a peak, or if it was printed
+    /// before any pass had ended: the number is then no result of this run.
     #[serde(default)]
     pub is_no_result: bool,
 }
@@ -49,7 +49,7 @@ pub enum Derivation {
     Sum,
     /// Their arithmetic mean.
     Mean,
-    /// The middle one of an odd number.
+    /// The middle one; of an even number either of both in the middle, or their mean.
     Median,
     /// The smallest of them.
     Smallest,

@@ -25,6 +25,7 @@ use activebench_model::phase::Phase;
 use activebench_model::script_figure::{Derivation, Fault, Origin, ScriptFigure};
 use activebench_model::units::{Quantity, Unit};
 
+use crate::matched_numbers::PrintTimes;
 use crate::printed_numbers::{PrintedNumber, Reading, printed_numbers};
 use crate::registry::ADAPTERS;
 pub(crate) use alone::{NumbersAlone, rates_of, restates};
@@ -71,6 +72,21 @@ pub struct Measured<'a> {
     pub claims: &'a [Claim],
     /// The phases of the claims.
     pub phases: &'a [Phase],
+    /// When the command printed what.
+    pub print_times: &'a PrintTimes,
+}
+
+impl Measured<'_> {
+    /// Returns when the first pass of all had ended; of a measurement whose passes are not all known, when it began. Before
+    /// that there was no figure.
+    fn first_figure_ns(&self) -> Option<u64> {
+        let ended = |measurement: &Measurement| {
+            let own = self.phases.iter().filter(|phase| measurement.owns(&phase.id));
+            let ends: Option<Vec<u64>> = own.map(|phase| phase.window.map(|window| window.end_ns)).collect();
+            ends.and_then(|ends| ends.into_iter().min()).unwrap_or(measurement.started_ns)
+        };
+        self.measurements.iter().map(ended).min()
+    }
 }
 
 /// What was read of a script's own lines.
@@ -94,11 +110,18 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
     let own = numbers.iter().filter(|number| own_numbers.include(&number.source, &number.place));
     let own: Vec<&PrintedNumber> = own.collect();
     let candidates = Candidates::of(measured);
+    let first_figure_ns = measured.first_figure_ns();
+    let is_too_early = |source: &SourceLine| {
+        let printed_ns = measured.print_times.of_line(of_command, source);
+        printed_ns.zip(first_figure_ns).is_some_and(|(printed_ns, first_ns)| printed_ns < first_ns)
+    };
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
     let mut means: Vec<usize> = Vec::new();
     for row in own.chunk_by(|one, next| one.source == next.source) {
         let load = load_of_row(row);
+        let is_too_early = is_too_early(&row[0].source);
+        let mut names_no_result = false;
         let line = row[0].source.text.as_str();
         let side = Side::of(line, row[0].place.start, row[row.len() - 1].end);
         let of_all = label::of_all(line, &row[0].place, row[row.len() - 1], side);
@@ -119,7 +142,15 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
             let around: Vec<String> = of_line.chain(sections.over(&number.source).iter().cloned()).collect();
             let label = label.within(around.iter().map(String::as_str));
             let label = label.of_counted(number.counted.direction()).in_row(load);
-            if let Some(figure) = trace(number, &label, &candidates) {
+            // `required: 500 MB/s and 9000 IOPS`.
+            names_no_result = label.names_no_result(number.unit) || names_no_result && label.only_goes_on();
+            let figure = match is_too_early {
+                true => untraced(number),
+                false => trace(number, &label, &candidates),
+            };
+            if let Some(figure) = figure {
+                let is_no_result = figure.is_no_result || names_no_result;
+                let figure = ScriptFigure { is_no_result, ..figure };
                 means.extend(label.says_mean().then_some(figures.len()));
                 figures.push(figure);
             }
@@ -196,6 +227,20 @@ fn load_of_row(row: &[&PrintedNumber]) -> Load {
 fn is_of_a_helper(line: &str) -> bool {
     let mut everyday = ADAPTERS.iter().filter(|adapter| adapter.is_everyday());
     everyday.any(|adapter| (adapter.forms().states_figures)(line.trim()))
+}
+
+/// Returns a rate that was printed before there was any figure.
+fn untraced(number: &PrintedNumber) -> Option<ScriptFigure> {
+    let first = number.readings.first()?;
+    matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec).then(|| ScriptFigure {
+        printed: number.printed.clone(),
+        value: Quantity { value: first.value, unit: number.unit },
+        source: number.source.clone(),
+        origin: None,
+        fault: None,
+        meant: Vec::new(),
+        is_no_result: true,
+    })
 }
 
 /// Traces a number. `None` for one that is no figure: a size, a count or a time that comes from no figure of the run.

@@ -388,9 +388,14 @@ fn of_several(places: &[usize], claims: &[Claim], described: &[Described<'_>]) -
         computed.push(candidate(Derivation::Smallest, *smallest, steps / count));
         computed.push(candidate(Derivation::Largest, *largest, steps / count));
     }
-    if values.len() % 2 == 1 && values.len() > 2 {
-        computed.push(candidate(Derivation::Median, values[values.len() / 2], steps / count));
-    }
+    // Of an even number it is the mean of both in the middle; scripts that sort and take one take either.
+    let middle = values.len() / 2;
+    let medians = match (values.len() % 2, values.get(middle.saturating_sub(1)), values.get(middle)) {
+        (0, Some(below), Some(above)) => vec![*below, *above, f64::midpoint(*below, *above)],
+        (1, _, Some(own)) if values.len() > 2 => vec![*own],
+        _ => Vec::new(),
+    };
+    computed.extend(medians.into_iter().map(|value| candidate(Derivation::Median, value, steps / count)));
     computed
 }
 

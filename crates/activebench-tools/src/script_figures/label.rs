@@ -41,10 +41,25 @@ pub(super) struct Label {
 const OTHER_RUNS: &[&str] = &[
     "limit",
     "spec",
+    "specification",
+    "datasheet",
     "rated",
+    "nominal",
+    "advertised",
+    "expect",
     "expected",
+    "expectation",
     "target",
+    "goal",
+    "sla",
+    "require",
     "required",
+    "requires",
+    "requirement",
+    "requirements",
+    "needed",
+    "threshold",
+    "allowed",
     "theoretical",
     "link",
     "cache",
@@ -223,6 +238,12 @@ impl Label {
     /// Returns `true` if it has no words but those of metrics and statistics: they are about the pass that stands before them.
     pub(super) fn names_metrics_alone(&self) -> bool {
         self.words.iter().flatten().all(|word| [METRICS, STATISTICS].iter().any(|names| names.contains(&word.as_str())))
+    }
+
+    /// Returns `true` if its own words only go on with what stands before them: `3500 MB/s read, 3000 MB/s write`.
+    pub(super) fn only_goes_on(&self) -> bool {
+        let goes_on = |word: &String| ["and", "or", "at"].contains(&word.as_str()) || direction_of(word).is_some();
+        self.words.first().is_none_or(|own| own.iter().all(goes_on))
     }
 
     /// Takes the direction of what the unit counts: `571 reads/s`.

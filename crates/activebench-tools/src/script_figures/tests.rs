@@ -4,10 +4,14 @@ use activebench_model::command::CommandLine;
 use proptest::prelude::*;
 
 use super::*;
+use activebench_model::activity::{CallSpan, OutputWrite};
+use activebench_model::call::Op;
 use activebench_model::direction::Direction;
-use activebench_model::phase::Pattern;
+use activebench_model::phase::{Pattern, Window};
 
 const MIB: f64 = 1_048_576.0;
+/// When every measurement began.
+const STARTED_NS: u64 = 500;
 
 /// A measurement with one rate, in bytes per second.
 struct One {
@@ -38,11 +42,22 @@ fn traced(text: &str, ran: &[One]) -> Vec<ScriptFigure> {
 
 /// The same of measurements with another figure.
 fn traced_as(metric: Metric, text: &str, ran: &[One]) -> Vec<ScriptFigure> {
+    traced_at(metric, text, ran, &[], None)
+}
+
+/// The same of a text that was printed by these writes, of passes in this window.
+fn traced_at(
+    metric: Metric,
+    text: &str,
+    ran: &[One],
+    writes: &[OutputWrite],
+    window: Option<Window>,
+) -> Vec<ScriptFigure> {
     let (mut measurements, mut outputs, mut claims, mut phases) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (one, number) in ran.iter().zip(1..) {
         let argv = one.command.split(' ').map(str::to_owned).collect();
         let command = CommandLine { argv, ..CommandLine::default() };
-        measurements.push(Measurement { number, command, ..Measurement::default() });
+        measurements.push(Measurement { number, command, started_ns: STARTED_NS, ..Measurement::default() });
         let (text, unit) = one.printed.map_or_else(
             || (one.rate.round().to_string(), "bytes/s".to_owned()),
             |(text, unit)| (text.to_owned(), unit.to_owned()),
@@ -52,6 +67,7 @@ fn traced_as(metric: Metric, text: &str, ran: &[One]) -> Vec<ScriptFigure> {
         let mut phase = Phase::planned(format!("{number}-{}", one.pass), one.pass.to_owned(), one.direction);
         phase.pattern = one.pattern;
         phase.block_bytes = one.block_bytes;
+        phase.window = window;
         claims.push(Claim {
             id: format!("{number}-c1"),
             phase: phase.id.clone(),
@@ -71,7 +87,9 @@ fn traced_as(metric: Metric, text: &str, ran: &[One]) -> Vec<ScriptFigure> {
         phases.push(phase);
     }
     let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-    let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
+    let print_times = &PrintTimes::new(writes, &of_command);
+    let (measurements, outputs) = (&measurements, &outputs);
+    let measured = Measured { measurements, outputs, claims: &claims, phases: &phases, print_times };
     script_numbers(&of_command, measured).figures
 }
 
@@ -143,6 +161,7 @@ fn a_row_of_numbers_with_another_number_is_altered() {
             outputs: std::slice::from_ref(&of_tool),
             claims: &claims,
             phases: &[],
+            print_times: &PrintTimes::default(),
         };
         let figures = script_numbers(&of_command, measured).figures;
         let altered = figures.into_iter().filter(|figure| figure.fault == Some(Fault::Altered));
@@ -179,7 +198,13 @@ moved 300 keys at 0.1 MB/s and waited 2.65 s
         let output = |text: &&str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
         let outputs: Vec<ToolOutput> = outputs.iter().map(output).collect();
         let measurements = vec![measurement.clone(); outputs.len()];
-        let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &[], phases: &[] };
+        let measured = Measured {
+            measurements: &measurements,
+            outputs: &outputs,
+            claims: &[],
+            phases: &[],
+            print_times: &PrintTimes::default(),
+        };
         let figures = script_numbers(&output(&text), measured).figures;
         figures.into_iter().filter_map(|figure| Some((figure.printed.text, figure.fault?))).collect()
     };
@@ -240,7 +265,13 @@ fn blanks_do_not_count_in_the_place_of_the_tool_s_line() {
         let output = |text: &str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
         let outputs = [output(of_tool)];
         let measurements = std::slice::from_ref(&measurement);
-        let measured = Measured { measurements, outputs: &outputs, claims: &claims, phases: &[] };
+        let measured = Measured {
+            measurements,
+            outputs: &outputs,
+            claims: &claims,
+            phases: &[],
+            print_times: &PrintTimes::default(),
+        };
         let altered = script_numbers(&output(text), measured).figures.into_iter();
         let altered = altered.filter(|figure| figure.fault == Some(Fault::Altered));
         altered.map(|figure| (figure.printed.text, figure.origin.expect("it has one").claims.join(" "))).collect()
@@ -274,8 +305,13 @@ fn a_number_in_a_line_of_which_something_else_was_changed_is_the_tool_s_own() {
     let found = |text: &str| {
         let output = |text: &str| ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
         let outputs = [output(of_tool)];
-        let measured =
-            Measured { measurements: std::slice::from_ref(&measurement), outputs: &outputs, claims: &[], phases: &[] };
+        let measured = Measured {
+            measurements: std::slice::from_ref(&measurement),
+            outputs: &outputs,
+            claims: &[],
+            phases: &[],
+            print_times: &PrintTimes::default(),
+        };
         let figures = script_numbers(&output(text), measured).figures;
         let rate = figures.into_iter().find(|figure| figure.printed.unit == "ops/s").expect("it has a rate");
         (rate.origin.is_some(), rate.fault)
@@ -301,6 +337,7 @@ fn altered_of_a_file(file: &str, printed: &str) -> Vec<String> {
         outputs: &[ToolOutput::default()],
         claims: &claims,
         phases: &[],
+        print_times: &PrintTimes::default(),
     };
     let of_command = ToolOutput { stdout: printed.as_bytes().to_vec(), files, ..ToolOutput::default() };
     let figures = script_numbers(&of_command, measured).figures;
@@ -383,6 +420,13 @@ fn what_a_script_computes_of_several_runs_is_traced() {
     ] {
         assert_eq!(only(text, &ran()), (Some((derivation, 4)), None), "{text}");
     }
+    for median in ["100.4", "120.2", "110.3"] {
+        let text = format!("median {median} MiB/s");
+        assert_eq!(only(&text, &ran()), (Some((Derivation::Median, 4)), None), "{text}");
+    }
+    let two = [write("a", 100.4 * MIB), write("a", 140.1 * MIB)];
+    assert_eq!(only("median of 2 runs 140.1 MiB/s", &two), (Some((Derivation::Median, 2)), None));
+    assert_eq!(only("mean of 2 runs 140.1 MiB/s", &two).1, Some(Fault::OtherSummary));
     let odd = [write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB)];
     assert_eq!(only("median 100.4 MiB/s", &odd).0, Some((Derivation::Median, 3)));
 }
@@ -540,7 +584,13 @@ fn lines_of_the_tools_are_not_the_script_s() {
 #[test]
 fn an_output_that_was_not_kept_whole_traces_nothing() {
     let measurements = [Measurement { missing_output_bytes: 1, ..Measurement::default() }];
-    let measured = Measured { measurements: &measurements, outputs: &[], claims: &[], phases: &[] };
+    let measured = Measured {
+        measurements: &measurements,
+        outputs: &[],
+        claims: &[],
+        phases: &[],
+        print_times: &PrintTimes::default(),
+    };
     let output = ToolOutput { stdout: b"write: 3.5 MB/s\n".to_vec(), ..ToolOutput::default() };
     assert!(script_numbers(&output, measured).figures.is_empty());
 }
@@ -644,6 +694,7 @@ fn a_time_in_the_line_of_a_tool_is_no_claim_and_must_be_the_tools_own() {
             outputs: std::slice::from_ref(&of_tool),
             claims: std::slice::from_ref(&claim),
             phases: &[],
+            print_times: &PrintTimes::default(),
         };
         let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
         let figures = script_numbers(&of_command, measured).figures.into_iter();
@@ -693,7 +744,13 @@ fn traced_latencies(text: &str) -> Vec<(Option<String>, Option<Fault>)> {
     let measurements = [Measurement { number: 1, ..Measurement::default() }];
     let outputs = [ToolOutput { stdout: b"the tool's own\n".to_vec(), ..ToolOutput::default() }];
     let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-    let measured = Measured { measurements: &measurements, outputs: &outputs, claims: &claims, phases: &phases };
+    let measured = Measured {
+        measurements: &measurements,
+        outputs: &outputs,
+        claims: &claims,
+        phases: &phases,
+        print_times: &PrintTimes::default(),
+    };
     let figures = script_numbers(&of_command, measured).figures.into_iter();
     figures.map(|figure| (figure.origin.map(|origin| origin.claims.join(" ")), figure.fault)).collect()
 }
@@ -968,6 +1025,8 @@ fn words_around_a_number_say_that_it_is_no_result() {
         ("previous write: 150 MB/s, read 700 MB/s\n", &[true, true]),
         // What stands between two numbers may be about either.
         ("write 150 MB/s (limit of the link), read 700 MB/s\n", &[true, true]),
+        ("Requirement: at least 500 MB/s and 5000 IOPS\n", &[true, true]),
+        ("ACME X100, rated 3500 MB/s read, 3000 MB/s write\n", &[true, true]),
         ("| pass | rated MB/s | MB/s |\n|---|---|---|\n| write | 150 | 160 |\n", &[true, false]),
         // A mean of the tool's samples, whatever else the line has.
         ("{\"iops\": 1500.5, \"iops_max\": 1668, \"iops_mean\": 1666.0}\n", &[false, true, true]),
@@ -977,6 +1036,30 @@ fn words_around_a_number_say_that_it_is_no_result() {
     ] {
         let figures = traced(text, &ran());
         assert_eq!(figures.iter().map(|figure| figure.is_no_result).collect::<Vec<_>>(), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_was_printed_before_any_pass_had_ended_is_no_result() {
+    let text = "write: 900 MB/s\nwrite: 98.76 MB/s\n";
+    let line = |start_ns, returned| OutputWrite {
+        span: CallSpan { start_ns, end_ns: start_ns + 1, tid: 1, op: Op::Write, returned },
+        file: None,
+        tgid: 1,
+        fd: 1,
+    };
+    let window = Some(Window { start_ns: 600, end_ns: 1_000 });
+    for (first_ns, window, expected) in [
+        (900, window, true),
+        (1_100, window, false),
+        // When the pass ended is not known.
+        (STARTED_NS - 1, None, true),
+        (900, None, false),
+    ] {
+        let writes = [line(first_ns, 16), line(2_000, 18)];
+        let figures = traced_at(Metric::Throughput, text, &[write("write", 98_765_432.0)], &writes, window);
+        assert_eq!((figures[0].is_no_result, figures[1].is_no_result), (expected, false), "{first_ns} {window:?}");
+        assert!(figures[1].origin.is_some(), "{figures:?}");
     }
 }
 
@@ -1083,7 +1166,8 @@ fn the_head_of_a_column_names_the_numbers_without_a_unit_below_it() {
 fn lines_of_numbers_without_a_unit_are_compared_with_nothing_and_said() {
     let noted = |text: &str| {
         let of_command = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
-        let measured = Measured { measurements: &[], outputs: &[], claims: &[], phases: &[] };
+        let measured =
+            Measured { measurements: &[], outputs: &[], claims: &[], phases: &[], print_times: &PrintTimes::default() };
         let notes = script_numbers(&of_command, measured).notes;
         notes.into_iter().map(|note| note.source.line).collect::<Vec<_>>()
     };
