@@ -143,7 +143,8 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
             let label = label.within(around.iter().map(String::as_str));
             let label = label.of_counted(number.counted.direction()).in_row(load);
             // `required: 500 MB/s and 9000 IOPS`.
-            names_no_result = label.names_no_result(number.unit) || names_no_result && label.only_goes_on();
+            let goes_on = names_no_result && number.column.is_none() && label.only_goes_on();
+            names_no_result = goes_on || label.names_no_result(number.unit);
             let figure = match is_too_early {
                 true => untraced(number),
                 false => trace(number, &label, &candidates),

@@ -706,7 +706,9 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
                 Direction::Read => Vec::from_iter(least_read_latency(metric)),
                 Direction::Write => Vec::from_iter(least_write_latency(metric)),
                 Direction::Discard => Vec::from_iter(least_discard_latency(metric)),
-                Direction::Mixed => [least_read_latency(metric), least_write_latency(metric)].into_iter().flatten().collect(),
+                Direction::Mixed => {
+                    [least_read_latency(metric), least_write_latency(metric)].into_iter().flatten().collect()
+                }
                 Direction::None => Vec::new(),
             };
             let least = [Some(metric), percentile_below(metric)].into_iter().flatten().flat_map(least_of).collect();

@@ -227,9 +227,10 @@ impl LatencyNames {
 
     pub(super) fn all(&self) -> impl Iterator<Item = FactName> {
         let quantiles = self.quantiles.iter().map(|(_, name)| *name);
-        let least = self.least.into_iter().flat_map(|least| {
-            least.quantiles.map(|(_, name)| name).into_iter().chain([least.mean, least.longest])
-        });
+        let least = self
+            .least
+            .into_iter()
+            .flat_map(|least| least.quantiles.map(|(_, name)| name).into_iter().chain([least.mean, least.longest]));
         quantiles.chain([self.longest]).chain(self.mean).chain(self.timed).chain(least)
     }
 }
@@ -410,7 +411,9 @@ mod tests {
             for index in 0..calls {
                 // One slow call in ten is timed and represents itself; of sixteen fast ones, one represents all.
                 all.record(50_000, timed(1));
-                (0..9).for_each(|fast| all.record(2_000, if (index * 9 + fast) % 16 == 0 { timed(16) } else { Timing::Guessed }));
+                (0..9).for_each(|fast| {
+                    all.record(2_000, if (index * 9 + fast) % 16 == 0 { timed(16) } else { Timing::Guessed })
+                });
             }
             let found: Vec<f64> =
                 all.quantities(&LatencyNames::READS).expect("some").map(|(_, quantity)| quantity.value).collect();

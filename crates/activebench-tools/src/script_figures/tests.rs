@@ -1025,6 +1025,7 @@ fn words_around_a_number_say_that_it_is_no_result() {
         ("previous write: 150 MB/s, read 700 MB/s\n", &[true, true]),
         // What stands between two numbers may be about either.
         ("write 150 MB/s (limit of the link), read 700 MB/s\n", &[true, true]),
+        ("network 10 Gb/s\n", &[true]),
         ("Requirement: at least 500 MB/s and 5000 IOPS\n", &[true, true]),
         ("ACME X100, rated 3500 MB/s read, 3000 MB/s write\n", &[true, true]),
         ("| pass | rated MB/s | MB/s |\n|---|---|---|\n| write | 150 | 160 |\n", &[true, false]),
