@@ -346,6 +346,9 @@ pub(crate) fn waited_ns(phase: &Phase) -> Result<f64, String> {
     Ok(time_at_most(phase, FactName::Preempted)? + time_at_most(phase, FactName::Steal)?)
 }
 
+/// The fact for a metric of one direction.
+type OfMetric<T> = fn(Metric) -> T;
+
 /// The shortest time that the observation allows for a latency, and the time that it gives.
 ///
 /// A tool's clock surrounds the calls, so its figure is never below that of the calls by more
@@ -376,21 +379,20 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             _ => Err("of calls with names only the longest is known".to_owned()),
         };
     }
-    let (of_direction, least_of_direction, calls, timed): (fn(Metric) -> FactName, fn(Metric) -> _, _, _) =
-        match phase.direction {
-            Direction::Read => (read_latency, least_read_latency, FactName::ReadCalls, FactName::ReadLatencyTimed),
-            Direction::Write => (write_latency, least_write_latency, FactName::WriteCalls, FactName::WriteLatencyTimed),
-            Direction::Discard => {
-                (discard_latency, least_discard_latency, FactName::DiscardCalls, FactName::DiscardLatencyTimed)
-            }
-            Direction::Mixed => {
-                let both = latency_both_ways(run, phase, metric)?;
-                let is_sample = both.sampled && metric != Metric::LatencyMax;
-                let share = if is_sample { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
-                return Ok((both.least * share, both.figure));
-            }
-            Direction::None => return Err("the pass does not move data".to_owned()),
-        };
+    let (of_direction, least_of_direction, calls, timed): (OfMetric<_>, OfMetric<_>, _, _) = match phase.direction {
+        Direction::Read => (read_latency, least_read_latency, FactName::ReadCalls, FactName::ReadLatencyTimed),
+        Direction::Write => (write_latency, least_write_latency, FactName::WriteCalls, FactName::WriteLatencyTimed),
+        Direction::Discard => {
+            (discard_latency, least_discard_latency, FactName::DiscardCalls, FactName::DiscardLatencyTimed)
+        }
+        Direction::Mixed => {
+            let both = latency_both_ways(run, phase, metric)?;
+            let is_sample = both.sampled && metric != Metric::LatencyMax;
+            let share = if is_sample { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
+            return Ok((both.least * share, both.figure));
+        }
+        Direction::None => return Err("the pass does not move data".to_owned()),
+    };
     let observed = fact(of_direction(metric))?;
     // A sample of fast calls: its tail is not that of all calls. Nor is that of a tool which leaves some out.
     let sampled = fact(timed)? < fact(calls)?;
