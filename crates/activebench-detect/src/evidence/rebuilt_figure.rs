@@ -441,7 +441,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
     };
     let figure = match collected.filter(|name| phase.facts.get(*name).is_some()) {
         Some(name) => fact(name),
-        None if metric == Metric::LatencyMax && least < observed => Err(of_untimed(least, observed)),
+        None if metric == Metric::LatencyMax && least < observed * exact => Err(of_untimed(least, observed)),
         None => Ok(observed),
     };
     // If a percentile is between fast and slow calls, a few calls that are not in the sample move it
@@ -505,6 +505,7 @@ struct BothWays {
 /// Means are weighted by their calls and the longest is the longer of two; percentiles of two
 /// distributions do not add up to one of both.
 fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<BothWays, String> {
+    let exact = 1.0 - run.thresholds.ab101_latency_slack_ratio.value.value;
     if !matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
         return Err("the pass has no one direction".to_owned());
     }
@@ -531,7 +532,7 @@ fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<Bot
         _ if all <= 0.0 => Err("no operation was seen".to_owned()),
         Metric::LatencyMax => {
             let [least, most] = longest;
-            let figure = if least < most { Err(of_untimed(least, most)) } else { Ok(most) };
+            let figure = if least < most * exact { Err(of_untimed(least, most)) } else { Ok(most) };
             Ok(BothWays { least, figure, sampled })
         }
         _ => Ok(BothWays { least: sum[0] / all, figure: Ok(sum[1] / all), sampled }),

@@ -90,7 +90,16 @@ fn each_tolerance_has_two_sides() {
     // 9 s of 12 s: 75 % of a CPU, within 10 % of it and 2 points.
     let cpu = json!({"user_cpu_ns": 1_000_000_000_u64, "kernel_cpu_ns": 8_000_000_000_u64});
     let latency = json!({"write_latency_max_ns": 43_870, "write_latency_mean_ns": 2_000, "write_latency_timed": 1024});
+    // Of 1024 calls 200 were timed: the longest of all is known if it was one of these.
+    let longest = |least: u64| {
+        json!({
+            "write_latency_max_ns": 5_000_000, "write_latency_max_least_ns": least, "write_latency_timed": 200
+        })
+    };
+    let (timed, untimed) = (longest(4_936_000), longest(400_000));
     for (metric, value, unit, facts, expected) in [
+        ("latency-max", 5_000_000.0, "ns", &timed, Confirmed),
+        ("latency-max", 5_000_000.0, "ns", &untimed, NotChecked),
         ("cpu-total", 0.75, "ratio", &cpu, Confirmed),
         ("cpu-total", 0.66, "ratio", &cpu, Confirmed),
         ("cpu-total", 0.65, "ratio", &cpu, NotChecked),
