@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
+use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::grouped::Grouped;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
@@ -726,7 +726,9 @@ fn data_files(activity: &Activity) -> HashSet<FileId> {
     let is_other = |name: &String| {
         scripts.contains(name.as_str()) || ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder))
     };
-    let others = activity.files.iter().filter(|file| file.names.iter().any(is_other));
+    let kernel_s = activity.devices_of_the_kernel_s_files();
+    let is_other = |file: &&FileSeen| kernel_s.contains(&file.id.s_dev) || file.names.iter().any(is_other);
+    let others = activity.files.iter().filter(is_other);
     let others: HashSet<FileId> = others.map(|file| file.id).collect();
     #[derive(Default)]
     struct Moved {

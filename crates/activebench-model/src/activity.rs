@@ -3,6 +3,8 @@
 //! A run has millions of calls and a few dozen passes. `activebench-facts` reads the stream once and builds
 //! [`Activity`]; adapters read this, never the stream.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, FileId, FileKind, Op, PlainCall};
@@ -43,6 +45,20 @@ impl Activity {
     /// Two requests of one kind belong to one burst when the later one is submitted at most this long
     /// after the end of all requests before it.
     pub const BURST_GAP_NS: u64 = 10_000_000;
+
+    /// Returns the devices of the file systems that the kernel makes up, as in [`FileId`]: those with a file below `/proc`
+    /// or `/sys` and with none elsewhere. A file on them may have relative names alone (`lscpu`).
+    pub fn devices_of_the_kernel_s_files(&self) -> HashSet<u32> {
+        let is_kernel_s = |name: &str| ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder));
+        let mut devices: HashMap<u32, bool> = HashMap::new();
+        for file in &self.files {
+            let absolute = || file.names.iter().filter(|name| name.starts_with('/'));
+            if absolute().next().is_some() {
+                *devices.entry(file.id.s_dev).or_insert(true) &= absolute().all(|name| is_kernel_s(name));
+            }
+        }
+        devices.into_iter().filter_map(|(device, kernel_s)| kernel_s.then_some(device)).collect()
+    }
 }
 
 /// One write to standard output or standard error.
@@ -329,5 +345,30 @@ impl From<&Call> for CallBrief {
 impl From<&PlainCall> for CallBrief {
     fn from(call: &PlainCall) -> Self {
         Self { span: call.into(), offset: call.offset, requested: call.requested }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_is_the_kernel_s_where_all_absolute_names_say_so() {
+        let file = |s_dev, ino, names: &[&str]| FileSeen {
+            id: FileId { s_dev, ino },
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            kind: FileKind::Regular,
+        };
+        let files = vec![
+            file(22, 1, &["/sys/block/vda/stat"]),
+            file(22, 2, &["cpu0/cache/index0/size"]),
+            // A file of the disk, by its descriptor too.
+            file(1, 3, &["/mnt/a", "/proc/self/fd/3"]),
+            file(2, 4, &["relative"]),
+            file(3, 5, &["/proc/self/cwd/a"]),
+            file(3, 6, &["/mnt/other"]),
+        ];
+        let activity = Activity { files, ..Activity::default() };
+        assert_eq!(activity.devices_of_the_kernel_s_files(), HashSet::from([22]));
     }
 }

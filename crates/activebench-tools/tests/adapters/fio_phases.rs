@@ -68,7 +68,8 @@ impl Run {
     fn pass(&mut self, tgid: u32, tid: u32, name: &str, open_ms: u64, steps: &[(StepKind, u64, u64, u64)]) {
         let next = self.files.len() as u64 + 10;
         let ino = *self.files.entry(name.to_owned()).or_insert(next);
-        let file = FileId { s_dev: 1, ino };
+        let is_kernel_s = name.starts_with("/sys/") || name.starts_with("cpu0/");
+        let file = FileId { s_dev: if is_kernel_s { 22 } else { 1 }, ino };
         match self.activity.files.iter_mut().find(|seen| seen.id == file) {
             Some(_) => {}
             None => {
@@ -148,6 +149,19 @@ fn parts(phase: &Phase) -> Vec<(u32, u64, u64)> {
         PartEnd::AfterBytes(_) => panic!("fio counts no bytes to its end"),
     };
     phase.parts.iter().map(|part| (part.tgid, part.start_ns / MS, end_ms(part))).collect()
+}
+
+#[test]
+fn a_file_of_the_kernel_s_that_another_program_opened_by_a_relative_name_is_no_data() {
+    let mut run = Run::new();
+    run.job(110, 20);
+    // `lscpu` opened it before, so its absolute name is not known.
+    run.pass(110, 110, "cpu0/cache/index0/coherency_line_size", 21, &[(StepKind::Read, 21, 22, 3)]);
+    run.pass(110, 110, "/mnt/a.0.0", 30, &[(StepKind::Read, 30, 1030, 1_024_000)]);
+    let phases =
+        run.phases("fio --name=a --rw=read --bs=4k --size=1000k --directory=/mnt", &[("a", 110, "read", 1_024_000)]);
+    assert_eq!(phases[0].parts.len(), 1, "{phases:#?}");
+    assert_eq!(phases[0].parts[0].file.s_dev, 1);
 }
 
 #[test]
