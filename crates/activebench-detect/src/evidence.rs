@@ -8,6 +8,7 @@ pub(crate) mod device_link;
 pub(crate) mod each_write;
 pub(crate) mod from_storage;
 pub(crate) mod interval;
+mod latency_facts;
 pub(crate) mod mapped_files;
 mod moved_bytes;
 pub(crate) mod payload;

@@ -726,8 +726,8 @@ fn data_files(activity: &Activity) -> HashSet<FileId> {
     let is_other = |name: &String| {
         scripts.contains(name.as_str()) || ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder))
     };
-    let kernel_s = activity.devices_of_the_kernel_s_files();
-    let is_other = |file: &&FileSeen| kernel_s.contains(&file.id.s_dev) || file.names.iter().any(is_other);
+    let virtual_ones = activity.virtual_file_systems();
+    let is_other = |file: &&FileSeen| virtual_ones.contains(&file.id.s_dev) || file.names.iter().any(is_other);
     let others = activity.files.iter().filter(is_other);
     let others: HashSet<FileId> = others.map(|file| file.id).collect();
     #[derive(Default)]

@@ -48,16 +48,16 @@ impl Activity {
 
     /// Returns the devices of the file systems that the kernel makes up, as in [`FileId`]: those with a file below `/proc`
     /// or `/sys` and with none elsewhere. A file on them may have relative names alone (`lscpu`).
-    pub fn devices_of_the_kernel_s_files(&self) -> HashSet<u32> {
-        let is_kernel_s = |name: &str| ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder));
+    pub fn virtual_file_systems(&self) -> HashSet<u32> {
+        let is_virtual = |name: &str| ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder));
         let mut devices: HashMap<u32, bool> = HashMap::new();
         for file in &self.files {
             let absolute = || file.names.iter().filter(|name| name.starts_with('/'));
             if absolute().next().is_some() {
-                *devices.entry(file.id.s_dev).or_insert(true) &= absolute().all(|name| is_kernel_s(name));
+                *devices.entry(file.id.s_dev).or_insert(true) &= absolute().all(|name| is_virtual(name));
             }
         }
-        devices.into_iter().filter_map(|(device, kernel_s)| kernel_s.then_some(device)).collect()
+        devices.into_iter().filter_map(|(device, is_virtual)| is_virtual.then_some(device)).collect()
     }
 }
 
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_system_is_the_kernel_s_where_all_absolute_names_say_so() {
+    fn a_file_system_is_virtual_where_all_absolute_names_say_so() {
         let file = |s_dev, ino, names: &[&str]| FileSeen {
             id: FileId { s_dev, ino },
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -369,6 +369,6 @@ mod tests {
             file(3, 6, &["/mnt/other"]),
         ];
         let activity = Activity { files, ..Activity::default() };
-        assert_eq!(activity.devices_of_the_kernel_s_files(), HashSet::from([22]));
+        assert_eq!(activity.virtual_file_systems(), HashSet::from([22]));
     }
 }

@@ -110,10 +110,15 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
     let own = numbers.iter().filter(|number| own_numbers.include(&number.source, &number.place));
     let own: Vec<&PrintedNumber> = own.collect();
     let candidates = Candidates::of(measured);
-    let first_figure_ns = measured.first_figure_ns();
+    let lines_before = |stream| {
+        let first_ns = measured.first_figure_ns()?;
+        Some(measured.print_times.lines_before(of_command, stream, first_ns))
+    };
+    let too_early = [("stdout", lines_before("stdout")), ("stderr", lines_before("stderr"))];
     let is_too_early = |source: &SourceLine| {
-        let printed_ns = measured.print_times.of_line(of_command, source);
-        printed_ns.zip(first_figure_ns).is_some_and(|(printed_ns, first_ns)| printed_ns < first_ns)
+        too_early
+            .iter()
+            .any(|(stream, lines)| source.stream == *stream && lines.is_some_and(|lines| source.line <= lines))
     };
     let sections = Sections::of(of_command);
     let mut figures: Vec<ScriptFigure> = Vec::new();
@@ -145,11 +150,7 @@ pub fn script_numbers(of_command: &ToolOutput, measured: Measured<'_>) -> Script
             // `required: 500 MB/s and 9000 IOPS`.
             let goes_on = names_no_result && number.column.is_none() && label.only_goes_on();
             names_no_result = goes_on || label.names_no_result(number.unit);
-            let figure = match is_too_early {
-                true => untraced(number),
-                false => trace(number, &label, &candidates),
-            };
-            if let Some(figure) = figure {
+            if let Some(figure) = trace(number, &label, &candidates, is_too_early) {
                 let is_no_result = figure.is_no_result || names_no_result;
                 let figure = ScriptFigure { is_no_result, ..figure };
                 means.extend(label.says_mean().then_some(figures.len()));
@@ -230,22 +231,14 @@ fn is_of_a_helper(line: &str) -> bool {
     everyday.any(|adapter| (adapter.forms().states_figures)(line.trim()))
 }
 
-/// Returns a rate that was printed before there was any figure.
-fn untraced(number: &PrintedNumber) -> Option<ScriptFigure> {
-    let first = number.readings.first()?;
-    matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec).then(|| ScriptFigure {
-        printed: number.printed.clone(),
-        value: Quantity { value: first.value, unit: number.unit },
-        source: number.source.clone(),
-        origin: None,
-        fault: None,
-        meant: Vec::new(),
-        is_no_result: true,
-    })
-}
-
-/// Traces a number. `None` for one that is no figure: a size, a count or a time that comes from no figure of the run.
-fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> Option<ScriptFigure> {
+/// Traces a number. `None` for one that is no figure: a size, a count or a time that comes from no figure of the run. One
+/// that was printed before there was any figure comes from none.
+fn trace(
+    number: &PrintedNumber,
+    label: &Label,
+    candidates: &Candidates<'_>,
+    is_too_early: bool,
+) -> Option<ScriptFigure> {
     let first = *number.readings.first()?;
     let figure = |reading: Reading, origin: Option<Origin>, fault: Option<Fault>| ScriptFigure {
         printed: number.printed.clone(),
@@ -254,8 +247,11 @@ fn trace(number: &PrintedNumber, label: &Label, candidates: &Candidates<'_>) -> 
         origin,
         fault,
         meant: Vec::new(),
-        is_no_result: label.names_no_result(number.unit),
+        is_no_result: is_too_early || label.names_no_result(number.unit),
     };
+    if is_too_early {
+        return matches!(number.unit, Unit::BytesPerSec | Unit::OpsPerSec).then(|| figure(first, None, None));
+    }
     let of_unit: Vec<&Candidate> = candidates.of_unit(number.unit).collect();
     let singles = of_unit.iter().filter(|candidate| candidate.derivation == Derivation::Equal).count();
     let is_coarse = |reading: &Reading| 2.0 * reading.resolution > COARSE_RATIO * reading.value;

@@ -375,9 +375,6 @@ pub(crate) fn what_lies_below(target: &Target) -> Halt {
 }
 
 /// Returns a fact that applies to some phases only; `None` if it was not computed for this one.
-pub(crate) fn fact_if_any(phase: &Phase, name: FactName) -> Result<Option<f64>, Halt> {
-    match phase.facts.get(name) {
-        None => Ok(None),
-        Some(_) => Ok(Some(phase.facts.complete(name)?)),
-    }
+pub(crate) fn fact_if_any(phase: &Phase, name: FactName) -> Result<Option<f64>, String> {
+    phase.facts.get(name).map(|_| phase.facts.complete(name)).transpose()
 }

@@ -13,6 +13,7 @@ use activebench_model::units::{Quantity, Unit};
 
 use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, fact_if_any, seen};
+use crate::evidence::latency_facts::{LatencyFact, LatencyFacts};
 use crate::evidence::system_clock::{self, ran_evenly};
 use crate::run::Run;
 
@@ -226,8 +227,11 @@ fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, Stri
         Metric::MinTaskThroughput => {
             let slowest = in_unit(fact(FactName::MinTaskRate)?)?;
             // iozone does not count the record in which a task was stopped, and leaves out a task that counts none.
-            let one_record = fact(FactName::MinTaskBytes)? <= phase.block_bytes.map_or(0.0, |bytes| bytes as f64);
-            if phase.requested_tasks <= 1 || !one_record {
+            if phase.requested_tasks <= 1 || !stonewalled(run, phase)? {
+                return Ok(exactly(slowest));
+            }
+            let record = phase.block_bytes.ok_or("the size of the records is not known")?;
+            if fact(FactName::MinTaskBytes)? > record as f64 {
                 return Ok(exactly(slowest));
             }
             let figure = Err("a task that was stopped in its first record may be left out".to_owned());
@@ -346,9 +350,6 @@ pub(crate) fn waited_ns(phase: &Phase) -> Result<f64, String> {
     Ok(time_at_most(phase, FactName::Preempted)? + time_at_most(phase, FactName::Steal)?)
 }
 
-/// The fact for a metric of one direction.
-type OfMetric<T> = fn(Metric) -> T;
-
 /// The shortest time that the observation allows for a latency, and the time that it gives.
 ///
 /// A tool's clock surrounds the calls, so its figure is never below that of the calls by more
@@ -379,38 +380,30 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             _ => Err("of calls with names only the longest is known".to_owned()),
         };
     }
-    let (of_direction, least_of_direction, calls, timed): (OfMetric<_>, OfMetric<_>, _, _) = match phase.direction {
-        Direction::Read => (read_latency, least_read_latency, FactName::ReadCalls, FactName::ReadLatencyTimed),
-        Direction::Write => (write_latency, least_write_latency, FactName::WriteCalls, FactName::WriteLatencyTimed),
-        Direction::Discard => {
-            (discard_latency, least_discard_latency, FactName::DiscardCalls, FactName::DiscardLatencyTimed)
-        }
-        Direction::Mixed => {
-            let both = latency_both_ways(run, phase, metric)?;
-            let is_sample = both.sampled && metric != Metric::LatencyMax;
-            let share = if is_sample { 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value } else { exact };
-            return Ok((both.least * share, both.figure));
-        }
-        Direction::None => return Err("the pass does not move data".to_owned()),
-    };
-    let observed = fact(of_direction(metric))?;
-    // A sample of fast calls: its tail is not that of all calls. Nor is that of a tool which leaves some out.
-    let sampled = fact(timed)? < fact(calls)?;
-    let left_out = left_out(run, phase)?;
-    let has_other_tail = sampled || left_out > 0.0;
     let coarse = 1.0 - limits.ab101_sampled_latency_slack_ratio.value.value;
     // The longest is one call, whose time is known.
-    let share = if sampled && metric != Metric::LatencyMax { coarse } else { exact };
+    let share_of = |sampled| if sampled && metric != Metric::LatencyMax { coarse } else { exact };
+    let facts = match LatencyFacts::of(phase.direction) {
+        [] => return Err("the pass does not move data".to_owned()),
+        [facts] => facts,
+        directions => {
+            let both = latency_both_ways(run, phase, metric, directions)?;
+            return Ok((both.least * share_of(both.sampled), both.figure));
+        }
+    };
+    let observed_of = |metric| fact(facts.fact(metric)?.observed);
+    let observed = observed_of(metric)?;
+    // A sample of fast calls: its tail is not that of all calls. Nor is that of a tool which leaves some out.
+    let sampled = fact(facts.timed)? < fact(facts.calls)?;
+    let left_out = left_out(run, phase)?;
+    let below = percentile_below(metric);
+    let other_tail_below = below.filter(|_| sampled || left_out > 0.0);
+    let share = share_of(sampled);
     // What the timed calls say: an untimed one that looks long may be a pause of the program, or several calls together.
     // A median between fast and slow calls can be on either side of the step.
-    let least_of = |metric| match least_of_direction(metric).filter(|_| sampled) {
-        Some(name) => Ok(fact(name)?.min(fact(of_direction(metric))?)),
-        None => fact(of_direction(metric)),
-    };
-    let least = match metric {
-        // The percentile below bounds it.
-        _ if has_other_tail && percentile_below(metric).is_some() => 0.0,
-        _ => least_of(metric)?,
+    let least_of = |metric| match facts.fact(metric)?.least.filter(|_| sampled) {
+        Some(name) => Ok(fact(name)?.min(observed_of(metric)?)),
+        None => observed_of(metric),
     };
     if metric.is_completion_latency() {
         let figure = match (sampled, completion_latency(metric).filter(|name| phase.facts.get(*name).is_some())) {
@@ -418,7 +411,7 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             (false, None) => Err("the end of the hand-over was not seen for each request".to_owned()),
             (true, None) => Err("of fast calls a sample was timed".to_owned()),
         };
-        if has_other_tail && percentile_below(metric).is_some() {
+        if other_tail_below.is_some() {
             return Ok((0.0, figure));
         }
         // Only the p99.9 of the hand-over is known, possibly of a sample. Its slowest may belong to any calls, which can
@@ -427,12 +420,18 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
             Some(_) => fact(FactName::SubmitLatencyP999)?,
             None => 0.0,
         };
-        let bound = match percentile_below(metric) {
-            Some(below) if handed_over > 0.0 => least_of(below)?.min(observed),
-            _ => least,
+        let bound = match below.filter(|_| handed_over > 0.0) {
+            Some(below) => least_of(below)?.min(observed),
+            None => least_of(metric)?,
         };
         return Ok(((bound - handed_over).max(0.0) * coarse, figure));
     }
+    // If a percentile is between fast and slow calls, a few calls that are not in the sample move it
+    // from the ones to the others: the percentile below bounds it.
+    let least = match other_tail_below {
+        Some(below) => least_of(below)?.min(observed),
+        None => least_of(metric)?,
+    };
     // A thread that waits for the completion learns of it some time after the kernel posted it.
     let collected = match metric {
         Metric::LatencyMean => Some(FactName::CollectedLatencyMean),
@@ -444,13 +443,8 @@ fn latency(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<(f64, Result<
         None if metric == Metric::LatencyMax && least < observed * exact => Err(of_untimed(least, observed)),
         None => Ok(observed),
     };
-    // If a percentile is between fast and slow calls, a few calls that are not in the sample move it
-    // from the ones to the others: the percentile below bounds it.
-    if has_other_tail && let Some(below) = percentile_below(metric) {
-        return Ok((least_of(below)?.min(observed) * share, figure));
-    }
     if left_out > 0.0 && matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
-        let longest = fact(of_direction(Metric::LatencyMax))?;
+        let longest = observed_of(Metric::LatencyMax)?;
         let without = if metric == Metric::LatencyMax { 0.0 } else { least - left_out * longest };
         return Ok(((without * share).max(0.0), figure));
     }
@@ -504,20 +498,23 @@ struct BothWays {
 ///
 /// Means are weighted by their calls and the longest is the longer of two; percentiles of two
 /// distributions do not add up to one of both.
-fn latency_both_ways(run: &Run<'_>, phase: &Phase, metric: Metric) -> Result<BothWays, String> {
+fn latency_both_ways(
+    run: &Run<'_>,
+    phase: &Phase,
+    metric: Metric,
+    directions: &[&LatencyFacts],
+) -> Result<BothWays, String> {
     let exact = 1.0 - run.thresholds.ab101_latency_slack_ratio.value.value;
     if !matches!(metric, Metric::LatencyMean | Metric::LatencyMax) {
         return Err("the pass has no one direction".to_owned());
     }
     let (mut longest, mut sum, mut all, mut sampled) = ([0.0_f64; 2], [0.0; 2], 0.0, false);
-    for (name, least, calls, timed) in [
-        (read_latency(metric), least_read_latency(metric), FactName::ReadCalls, FactName::ReadLatencyTimed),
-        (write_latency(metric), least_write_latency(metric), FactName::WriteCalls, FactName::WriteLatencyTimed),
-    ] {
-        let calls = run.fact(phase, calls)?;
+    for facts in directions {
+        let calls = run.fact(phase, facts.calls)?;
         if calls > 0.0 {
-            let latency = run.fact(phase, name)?;
-            let is_sample = run.fact(phase, timed)? < calls;
+            let LatencyFact { observed, least } = facts.fact(metric)?;
+            let latency = run.fact(phase, observed)?;
+            let is_sample = run.fact(phase, facts.timed)? < calls;
             let least = match least.filter(|_| is_sample) {
                 Some(least) => run.fact(phase, least)?.min(latency),
                 None => latency,
@@ -571,75 +568,8 @@ fn sync_latency(metric: Metric) -> FactName {
     }
 }
 
-fn read_latency(metric: Metric) -> FactName {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::ReadLatencyP50,
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::ReadLatencyP95,
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::ReadLatencyP99,
-        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::ReadLatencyP999,
-        Metric::LatencyMax => FactName::ReadLatencyMax,
-        _ => FactName::ReadLatencyMean,
-    }
-}
-
-fn write_latency(metric: Metric) -> FactName {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::WriteLatencyP50,
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::WriteLatencyP95,
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::WriteLatencyP99,
-        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::WriteLatencyP999,
-        Metric::LatencyMax => FactName::WriteLatencyMax,
-        _ => FactName::WriteLatencyMean,
-    }
-}
-
-fn discard_latency(metric: Metric) -> FactName {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => FactName::DiscardLatencyP50,
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => FactName::DiscardLatencyP95,
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => FactName::DiscardLatencyP99,
-        Metric::LatencyP999 | Metric::CompletionLatencyP999 => FactName::DiscardLatencyP999,
-        Metric::LatencyMax => FactName::DiscardLatencyMax,
-        _ => FactName::DiscardLatencyMean,
-    }
-}
-
-/// The fact with the least that a latency of reads can be; none for p99.9, which the percentile below bounds.
-fn least_read_latency(metric: Metric) -> Option<FactName> {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::ReadLatencyP50Least),
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::ReadLatencyP95Least),
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::ReadLatencyP99Least),
-        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::ReadLatencyMeanLeast),
-        Metric::LatencyMax => Some(FactName::ReadLatencyMaxLeast),
-        _ => None,
-    }
-}
-
-fn least_write_latency(metric: Metric) -> Option<FactName> {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::WriteLatencyP50Least),
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::WriteLatencyP95Least),
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::WriteLatencyP99Least),
-        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::WriteLatencyMeanLeast),
-        Metric::LatencyMax => Some(FactName::WriteLatencyMaxLeast),
-        _ => None,
-    }
-}
-
-fn least_discard_latency(metric: Metric) -> Option<FactName> {
-    match metric {
-        Metric::LatencyP50 | Metric::CompletionLatencyP50 => Some(FactName::DiscardLatencyP50Least),
-        Metric::LatencyP95 | Metric::CompletionLatencyP95 => Some(FactName::DiscardLatencyP95Least),
-        Metric::LatencyP99 | Metric::CompletionLatencyP99 => Some(FactName::DiscardLatencyP99Least),
-        Metric::LatencyMean | Metric::CompletionLatencyMean => Some(FactName::DiscardLatencyMeanLeast),
-        Metric::LatencyMax => Some(FactName::DiscardLatencyMaxLeast),
-        _ => None,
-    }
-}
-
 /// Returns `true` if tasks of the pass were stopped before they had moved all that was asked for.
-fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
+fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
     let moved = run.moved(phase)?;
     Ok(untimed > 0.0 || phase.requested_bytes.is_some_and(|requested| moved < requested as f64))
@@ -689,9 +619,12 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         _ if metric.is_sync_latency() => vec![sync_latency(metric), FactName::SyncsInside],
         _ if metric.is_latency() && phase.names.is_some() => vec![FactName::NameLatencyMax],
         _ if metric.is_latency() => {
-            let of = |metric| by_direction(read_latency(metric), write_latency(metric), discard_latency(metric));
-            let timed =
-                by_direction(FactName::ReadLatencyTimed, FactName::WriteLatencyTimed, FactName::DiscardLatencyTimed);
+            let directions = LatencyFacts::of(phase.direction);
+            // No fact where the metric is no latency of calls.
+            let known = |metric| directions.iter().filter_map(move |facts| facts.fact(metric).ok());
+            let of = |metric| Vec::from_iter(known(metric).map(|fact| fact.observed));
+            let least_of = |metric| known(metric).filter_map(|fact| fact.least);
+            let timed = directions.iter().map(|facts| facts.timed).collect();
             let handed_over = metric.is_completion_latency().then_some(FactName::SubmitLatencyP999);
             let below = percentile_below(metric).map(of).unwrap_or_default();
             let waits = [FactName::Window, FactName::Preempted, FactName::Steal, FactName::CpuTimesError];
@@ -704,15 +637,6 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
             let longest = match metric {
                 Metric::LatencyMean => of(Metric::LatencyMax),
                 _ => Vec::new(),
-            };
-            let least_of = |metric| match phase.direction {
-                Direction::Read => Vec::from_iter(least_read_latency(metric)),
-                Direction::Write => Vec::from_iter(least_write_latency(metric)),
-                Direction::Discard => Vec::from_iter(least_discard_latency(metric)),
-                Direction::Mixed => {
-                    [least_read_latency(metric), least_write_latency(metric)].into_iter().flatten().collect()
-                }
-                Direction::None => Vec::new(),
             };
             let least = [Some(metric), percentile_below(metric)].into_iter().flatten().flat_map(least_of).collect();
             [of(metric), least, below, longest, bytes(), calls(), timed, completions].concat()

@@ -54,7 +54,7 @@ pub(super) struct Latencies {
     longest_ns: u64,
     /// `None` while none was timed.
     longest_timed_ns: Option<u64>,
-    /// Latencies that were measured, not estimated.
+    /// Latencies that are known: measured, or of requests whose start is an estimate with a small error beside them.
     timed: u64,
     /// True if calls went untimed. One of them that left the processor is timed from then on: its start is an estimate.
     is_sample: bool,
@@ -73,7 +73,7 @@ struct Distribution {
 }
 
 impl Distribution {
-    /// Adds a latency that represents so many.
+    /// Adds a latency that stands for `times` calls.
     fn record(&mut self, latency_ns: u64, times: u64) {
         self.sum_ns += u128::from(latency_ns) * u128::from(times);
         self.stood_for += times;
@@ -252,7 +252,7 @@ impl Latencies {
         } else {
             self.is_sample = true;
         }
-        self.timed += u64::from(times > 0);
+        self.timed += u64::from(times > 0 && timing != Timing::Guessed);
         self.rank_variance += times * times.saturating_sub(1);
         let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
         part.record(latency_ns, times);
@@ -492,6 +492,7 @@ mod tests {
         let mut guessed = Latencies::default();
         guessed.record(100_000, Timing::Guessed);
         let found: BTreeMap<_, _> = guessed.quantities(&LatencyNames::READS).expect("some").collect();
+        assert_eq!(found[&FactName::ReadLatencyTimed].value, 0.0, "a guess makes a sample of the others");
         assert!(!found.contains_key(&FactName::ReadLatencyMaxLeast), "none was timed: {found:?}");
     }
 

@@ -66,10 +66,10 @@ impl Asides {
 impl<'a> Seen<'a> {
     /// Groups the calls by file, process and thread. `asides` are those of the jobs.
     pub(super) fn new(activity: &'a Activity, asides: &Asides) -> Self {
-        let kernel_s = activity.devices_of_the_kernel_s_files();
+        let virtual_ones = activity.virtual_file_systems();
         let is_aside = |file: &&FileSeen| {
             let has_names = !file.names.is_empty();
-            kernel_s.contains(&file.id.s_dev) || has_names && file.names.iter().all(|name| asides.has(name))
+            virtual_ones.contains(&file.id.s_dev) || has_names && file.names.iter().all(|name| asides.has(name))
         };
         let aside_files: HashSet<FileId> = activity.files.iter().filter(is_aside).map(|file| file.id).collect();
         let of_benchmark = || activity.passes.iter().filter(|pass| !aside_files.contains(&pass.file));

@@ -44,6 +44,17 @@ impl PrintTimes {
         let before = text.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(source.line).ok()?);
         self.at(&source.stream, before.map(|line| line.len() as u64).sum())
     }
+
+    /// Returns how many lines of a stream were whole before a time; 0 where it is not known.
+    pub(crate) fn lines_before(&self, output: &ToolOutput, stream: &str, at_ns: u64) -> u64 {
+        let (writes, text) = match stream {
+            "stdout" => (&self.stdout, &output.stdout),
+            _ => (&self.stderr, &output.stderr),
+        };
+        let before = writes.partition_point(|(_, written_ns)| *written_ns < at_ns).checked_sub(1);
+        let bytes = before.map_or(0, |last| usize::try_from(writes[last].0).unwrap_or(usize::MAX));
+        text[..bytes.min(text.len())].iter().filter(|byte| **byte == b'\n').count() as u64
+    }
 }
 
 /// Returns the writes of which a stream of this many bytes consists, in order; empty where they are not known.
