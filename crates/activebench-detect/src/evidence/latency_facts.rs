@@ -89,7 +89,7 @@ impl LatencyFacts {
             Metric::LatencyP99 | Metric::CompletionLatencyP99 => Ok(self.p99),
             Metric::LatencyP999 | Metric::CompletionLatencyP999 => Ok(self.p999),
             Metric::LatencyMax => Ok(self.longest),
-            other => Err(format!("{} is no latency of calls", other.as_str())),
+            other => Err(format!("{} is not a latency of calls", other.as_str())),
         }
     }
 }
