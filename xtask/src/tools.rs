@@ -194,6 +194,8 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &F3_WRITE,
     &F3_READ,
     &POSTMARK,
+    &DBENCH,
+    &DB_BENCH,
     &MKFS_EXT4,
     &MKFS_XFS,
     &MKFS_BTRFS,
@@ -201,6 +203,7 @@ pub(crate) const FOR_TRUTH: &[&Tool] = &[
     &FUSE2FS,
     &BINDFS,
     &NUMACTL,
+    &JQ,
 ];
 /// Tools of the measurement of claims without adapters.
 pub(crate) const FOR_ANY_PROGRAM: &[&Tool] = &[
@@ -277,6 +280,29 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_corpus_installs_every_tool_that_a_case_needs() {
+        let cases = cases_of(&crate::workspace::root().join("fixtures/truth"));
+        assert!(!cases.is_empty());
+        for (case, text) in cases {
+            let needs: String = text.lines().filter(|line| line.starts_with("needs")).collect();
+            for tool in FOR_TESTS.iter().filter(|tool| needs.contains(&format!("'{}'", tool.command))) {
+                let is_installed = FOR_TRUTH.iter().any(|installed| installed.command == tool.command);
+                assert!(is_installed, "{} needs {}", case.display(), tool.command);
+            }
+        }
+    }
+
+    /// Returns the cases in the folders below one, with their text.
+    fn cases_of(corpus: &Path) -> Vec<(PathBuf, String)> {
+        let entries =
+            |folder: &Path| std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+        let folders = entries(corpus).map(|entry| entry.path()).filter(|path| path.is_dir());
+        let files = folders.flat_map(|folder| entries(&folder).map(|entry| entry.path()).collect::<Vec<_>>());
+        let cases = files.filter(|path| path.extension() == Some(OsStr::new("toml")));
+        cases.map(|path| (path.clone(), std::fs::read_to_string(&path).expect("a case"))).collect()
+    }
 
     #[test]
     fn a_tool_is_an_executable_file_in_a_listed_folder() {

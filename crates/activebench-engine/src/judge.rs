@@ -1,6 +1,7 @@
 //! Turns a stored run into a judged run, by the same path for `verify`, `recheck`, `report` and `show`.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 
 use activebench_detect::advice::corrected_command::{advised, advised_for};
@@ -366,8 +367,8 @@ pub fn judge_events(
         false => judge_several(&run, &measured),
     };
     let detectors = registry::DETECTORS.iter().map(|detector| manual::introduction(detector));
-    let has_spoken = |page: &DetectorPage| judgement.findings.iter().any(|finding| finding.code == page.code);
-    let detectors = detectors.filter(has_spoken).collect();
+    let spoken: HashSet<&str> = judgement.findings.iter().map(|finding| finding.code.as_str()).collect();
+    let detectors = detectors.filter(|page: &DetectorPage| spoken.contains(page.code.as_str())).collect();
     let advisor = activebench_tools::advisor_of(&parsed.tool);
     let mut judged = JudgedRun {
         detectors,

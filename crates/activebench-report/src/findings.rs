@@ -1,6 +1,6 @@
 //! Findings for people: merged over phases, most severe first. Raw text; the format escapes it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use activebench_model::finding::{Finding, Outcome, Severity, Threshold};
@@ -209,7 +209,7 @@ pub(crate) fn undecided(run: &JudgedRun) -> Option<String> {
 pub(crate) fn tally(run: &JudgedRun) -> String {
     let with = |outcome: Outcome| {
         let such = run.findings.iter().filter(|finding| finding.outcome == outcome);
-        such.map(|finding| (&finding.code, &finding.phase)).collect::<BTreeSet<_>>().len()
+        such.map(|finding| (&finding.code, &finding.phase)).collect::<HashSet<_>>().len()
     };
     let found = with(Outcome::Fires);
     let others = [

@@ -3,6 +3,7 @@
 //! Only changes that an option of the tool makes are applied. A larger file, another file system or another
 //! tool is the user's to choose, and is listed as left to them with the reason.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use activebench_model::advice::{Advisor, Change, Circumstances, Improvement, Sizing};
@@ -17,7 +18,6 @@ use activebench_model::units::Unit;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim, RunVerdict};
 
 use super::far_figure;
-use crate::detector::Detector;
 use crate::registry::DETECTORS;
 
 /// Wanted time of a pass, in seconds: long enough that one disturbance does not decide, short enough to be done.
@@ -125,10 +125,8 @@ fn correct(
 ) -> Result<Advised, String> {
     let (run, own) = (judged.run, judged.own);
     let weighs = |finding: &&&Finding| finding.outcome == Outcome::Fires && finding.severity > Some(Severity::Note);
-    let fired: Vec<_> = DETECTORS
-        .iter()
-        .filter(|detector| judged.findings.iter().filter(weighs).any(|finding| detector.made(finding)))
-        .collect();
+    let codes: HashSet<&str> = judged.findings.iter().filter(weighs).map(|finding| finding.code.as_str()).collect();
+    let fired: Vec<_> = DETECTORS.iter().filter(|detector| codes.contains(detector.code)).collect();
     if fired.is_empty() {
         return Err("Nothing is to be corrected.".to_owned());
     }
@@ -193,14 +191,12 @@ fn correct(
         return Err(format!("No option of the command corrects it ({}).", why.join("; ")));
     }
     let corrects = |code: &str| applied.iter().any(|applied| applied.codes.iter().any(|other| other == code));
-    let fails = |detector: &Detector| {
-        let is_failure = |finding: &&Finding| finding.severity == Some(Severity::Fail) && detector.made(finding);
-        judged.findings.iter().filter(weighs).any(is_failure)
-    };
+    let failures = judged.findings.iter().filter(weighs).filter(|finding| finding.severity == Some(Severity::Fail));
+    let failing: HashSet<&str> = failures.map(|finding| finding.code.as_str()).collect();
     // A command that fails again is none to run instead.
     for Left { code, why } in &left {
         let Some(detector) = fired.iter().find(|detector| detector.code == code) else { continue };
-        if fails(detector) && !detector.explained_by.iter().any(|code| corrects(code)) {
+        if failing.contains(detector.code) && !detector.explained_by.iter().any(|code| corrects(code)) {
             return Err(format!("No option of the command corrects {code} ({}: {why}).", detector.title));
         }
     }
