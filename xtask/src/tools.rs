@@ -279,29 +279,25 @@ fn is_executable(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+    use crate::word_list::walk;
+    use crate::workspace::root;
 
     #[test]
     fn the_corpus_installs_every_tool_that_a_case_needs() {
-        let cases = cases_of(&crate::workspace::root().join("fixtures/truth"));
-        assert!(!cases.is_empty());
-        for (case, text) in cases {
-            let needs: String = text.lines().filter(|line| line.starts_with("needs")).collect();
-            for tool in FOR_TESTS.iter().filter(|tool| needs.contains(&format!("'{}'", tool.command))) {
-                let is_installed = FOR_TRUTH.iter().any(|installed| installed.command == tool.command);
-                assert!(is_installed, "{} needs {}", case.display(), tool.command);
-            }
+        let mut cases = Vec::new();
+        walk(&root().join("fixtures/truth"), "toml", &mut cases).expect("the cases");
+        let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a case");
+        let texts: Vec<String> = cases.iter().map(read).collect();
+        let needs = texts.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("needs"));
+        let words: HashSet<&str> = needs.flat_map(|line| line.split(['\'', '"'])).collect();
+        let needed: Vec<_> = FOR_TESTS.iter().filter(|tool| words.contains(tool.command)).collect();
+        assert!(needed.contains(&&&DB_BENCH), "the needs are not read: {needed:?}");
+        for tool in needed {
+            assert!(FOR_TRUTH.contains(tool), "{} is needed", tool.command);
         }
-    }
-
-    /// Returns the cases in the folders below one, with their text.
-    fn cases_of(corpus: &Path) -> Vec<(PathBuf, String)> {
-        let entries =
-            |folder: &Path| std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
-        let folders = entries(corpus).map(|entry| entry.path()).filter(|path| path.is_dir());
-        let files = folders.flat_map(|folder| entries(&folder).map(|entry| entry.path()).collect::<Vec<_>>());
-        let cases = files.filter(|path| path.extension() == Some(OsStr::new("toml")));
-        cases.map(|path| (path.clone(), std::fs::read_to_string(&path).expect("a case"))).collect()
     }
 
     #[test]

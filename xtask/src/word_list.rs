@@ -183,7 +183,8 @@ fn pages(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn walk(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Adds the files below a folder whose names have an ending, to any depth; none where there is no such folder.
+pub(crate) fn walk(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<()> {
     if !folder.exists() {
         return Ok(());
     }
