@@ -551,6 +551,10 @@ fact_names! {
     /// The part of `task_windows_ns` in which at least one of the task's data calls, asynchronous requests or syncs
     /// (of any file or file system) was in flight: from entry to exit, or from submission to collection. Scope: tree. Source: calls.
     InFlight = "calls_in_flight_ns", Ns;
+    /// The part of `task_windows_ns` in which at least one of the task's calls on files was in flight: those of
+    /// `calls_in_flight_ns`, and opens, closes, and the other calls on names and files (of any file or file system), in
+    /// which a file system makes the task wait. Scope: tree. Source: calls.
+    InFileCalls = "file_calls_in_flight_ns", Ns;
     /// Bytes in the phase's direction of the task that moved the fewest, inside its own window. Tasks that moved nothing
     /// are left out, as in iozone. Missing where no task moved data. Source: calls.
     MinTaskBytes = "min_task_bytes", Bytes;

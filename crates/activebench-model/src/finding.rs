@@ -76,7 +76,8 @@ pub struct Finding {
     pub effect: Option<Effect>,
 }
 
-/// Findings by what they are about. The findings on one claim are then found without looking at those on others.
+/// Findings by what they are about. The findings on one claim are then found without looking at those on others. Only
+/// those that fire or are undecided are in it: the others, nearly all of them, say nothing on a claim.
 #[derive(Debug)]
 pub struct FindingsByClaim<'a> {
     findings: &'a [Finding],
@@ -92,7 +93,11 @@ impl<'a> FindingsByClaim<'a> {
     /// Sorts the findings of a run, in one pass.
     pub fn new(findings: &'a [Finding]) -> Self {
         let mut sorted = Self { findings, of_run: Vec::new(), of_phase: HashMap::new(), of_claim: HashMap::new() };
-        for (place, finding) in findings.iter().enumerate() {
+        let speaks = |finding: &Finding| match finding.outcome {
+            Outcome::Fires | Outcome::Undecided => true,
+            Outcome::Silent | Outcome::NotApplicable => false,
+        };
+        for (place, finding) in findings.iter().enumerate().filter(|(_, finding)| speaks(finding)) {
             match (finding.claims.as_slice(), &finding.phase) {
                 ([], None) => sorted.of_run.push(place),
                 ([], Some(phase)) => sorted.of_phase.entry(phase).or_default().push(place),
@@ -102,7 +107,8 @@ impl<'a> FindingsByClaim<'a> {
         sorted
     }
 
-    /// Returns the findings that are about a claim, its phase or the whole run, each once, in the order of the findings.
+    /// Returns the findings that say something on a claim, its phase or the whole run, each once, in the order of the
+    /// findings.
     pub fn concerning(&self, claim: &Claim) -> Vec<&'a Finding> {
         let of_phase = self.of_phase.get(claim.phase.as_str()).map_or(&[][..], Vec::as_slice);
         let of_claim = self.of_claim.get(claim.id.as_str()).map_or(&[][..], Vec::as_slice);
@@ -185,12 +191,12 @@ pub enum Effect {
 mod tests {
     use serde_json::json;
 
-    use super::{Finding, FindingsByClaim};
+    use super::{Finding, FindingsByClaim, Outcome};
     use crate::claim::Claim;
 
     fn finding(code: &str, phase: Option<&str>, claims: &[&str]) -> Finding {
         let value = json!({
-            "code": code, "name": code, "outcome": "silent", "severity": null, "phase": phase, "claims": claims,
+            "code": code, "name": code, "outcome": "undecided", "severity": null, "phase": phase, "claims": claims,
             "observed": null, "threshold": null, "message": "", "meaning": "", "facts": [], "effect": null,
             "advice": "",
         });
@@ -225,5 +231,15 @@ mod tests {
         // A finding on claims of a phase is not on the others of that phase.
         assert_eq!(of("c3", "write"), ["AB002", "AB004"]);
         assert_eq!(of("c4", "read"), ["AB002", "AB003"]);
+    }
+
+    #[test]
+    fn what_was_not_found_says_nothing_on_a_claim() {
+        let outcomes = [Outcome::Silent, Outcome::Undecided, Outcome::NotApplicable, Outcome::Fires];
+        let findings = outcomes.map(|outcome| Finding { outcome, ..finding("AB001", Some("write"), &["c1"]) });
+        let by_claim = FindingsByClaim::new(&findings);
+        let said: Vec<Outcome> =
+            by_claim.concerning(&claim("c1", "write")).iter().map(|finding| finding.outcome).collect();
+        assert_eq!(said, [Outcome::Undecided, Outcome::Fires]);
     }
 }

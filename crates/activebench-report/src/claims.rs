@@ -10,6 +10,7 @@ use activebench_model::units::Quantity;
 use activebench_model::verdict::{ClaimVerdict, JudgedClaim};
 
 use crate::bound;
+use crate::lookup::Lookup;
 use crate::similar_sentences::{Said, condensed};
 use crate::wording::{self, PHASES_NAMED, PhaseNames, count, list, merged, quoted};
 
@@ -46,22 +47,32 @@ pub(crate) struct Table {
 
 /// All claims in the order of the output. The table has a metric column only if the claims differ in metric.
 pub(crate) fn table(run: &JudgedRun) -> Table {
-    let names = PhaseNames::of(run);
-    let judged: BTreeMap<&str, &JudgedClaim> = run.judged.iter().map(|j| (j.claim.as_str(), j)).collect();
-    let findings = FindingsByClaim::new(&run.findings);
-    let metrics: Vec<&str> = run.parsed.claims.iter().map(|claim| wording::metric(claim.metric)).collect();
-    let with_metric = metrics.windows(2).any(|pair| pair[0] != pair[1]);
+    of_claims(run, &with_verdicts(run))
+}
 
+/// A claim and the verdict on it; `None` for a claim that was not judged.
+type Judged<'run> = (&'run Claim, Option<&'run JudgedClaim>);
+
+fn with_verdicts(run: &JudgedRun) -> Vec<Judged<'_>> {
+    let lookup = Lookup::of(run);
+    run.parsed.claims.iter().map(|claim| (claim, lookup.judged(claim))).collect()
+}
+
+/// The table of some of a run's claims.
+fn of_claims(run: &JudgedRun, claims: &[Judged<'_>]) -> Table {
+    let names = PhaseNames::of(run);
+    let findings = FindingsByClaim::new(&run.findings);
+    let with_metric = {
+        let mut metrics = run.parsed.claims.iter().map(|claim| wording::metric(claim.metric));
+        metrics.next().is_some_and(|first| metrics.any(|other| other != first))
+    };
     let mut heads = vec!["phase", "claimed", "as printed", "observed", "honest", "verdict"];
     if with_metric {
         heads.insert(1, "metric");
     }
-    let rows = run
-        .parsed
-        .claims
+    let rows = claims
         .iter()
-        .map(|claim| {
-            let judged = judged.get(claim.id.as_str()).copied();
+        .map(|&(claim, judged)| {
             let mut cells = vec![
                 names.get(&claim.phase).to_owned(),
                 claim.value.to_string(),
@@ -106,16 +117,16 @@ fn codes(concerning: &[&Finding], judged: Option<&JudgedClaim>) -> Vec<String> {
     codes.iter().filter(|code| !is_note(code)).cloned().collect()
 }
 
-/// At most `most` rows, and a description of the rows left out. All rows are kept if they fit. Otherwise confirmed and
-/// not-checked claims are only counted; the other rows are kept in the order of the output.
-pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String>) {
-    if rows.len() <= most {
-        return (rows, None);
+/// At most `most` claims, and a description of those left out. All are kept if they fit. Otherwise confirmed and
+/// not-checked claims are only counted; the others are kept in the order of the output.
+pub(crate) fn shortened(run: &JudgedRun, most: usize) -> (Table, Option<String>) {
+    let all = with_verdicts(run);
+    if all.len() <= most {
+        return (of_claims(run, &all), None);
     }
-    let (confirmed, open): (Vec<Row>, Vec<Row>) =
-        rows.into_iter().partition(|row| row.verdict == Some(ClaimVerdict::Confirmed));
-    let (not_checked, mut open): (Vec<Row>, Vec<Row>) =
-        open.into_iter().partition(|row| row.verdict == Some(ClaimVerdict::NotChecked));
+    let is = |verdict| move |(_, judged): &Judged<'_>| judged.is_some_and(|judged| judged.verdict() == verdict);
+    let (confirmed, open): (Vec<_>, Vec<_>) = all.into_iter().partition(is(ClaimVerdict::Confirmed));
+    let (not_checked, mut open): (Vec<_>, Vec<_>) = open.into_iter().partition(is(ClaimVerdict::NotChecked));
     let open_left_out = open.len().saturating_sub(most);
     open.truncate(most);
     let mut left_out = Vec::new();
@@ -129,7 +140,7 @@ pub(crate) fn shortened(rows: Vec<Row>, most: usize) -> (Vec<Row>, Option<String
         left_out.push(count(confirmed.len(), "confirmed claim"));
     }
     let and = if open.is_empty() { "" } else { "and " };
-    (open, Some(format!("{and}{}", left_out.join(", "))))
+    (of_claims(run, &open), Some(format!("{and}{}", left_out.join(", "))))
 }
 
 /// Remarks on the figures, one line per topic. They cover the honest figures, or why there is none; what was measured

@@ -142,17 +142,18 @@ fn claim_blocks(run: &JudgedRun, room: Room) -> Vec<Block> {
 }
 
 fn claims_table(run: &JudgedRun, room: Room) -> Vec<Block> {
-    let claims::Table { heads, mut rows } = claims::table(run);
     let mut blocks = Vec::new();
-    let mut left_out = None;
-    match room {
-        Room::Screen | Room::Glance(_) => (rows, left_out) = claims::shortened(rows, SCREEN_ROWS),
-        Room::Ticket | Room::Page if rows.len() > SCREEN_ROWS => {
-            blocks.push(Block::Paragraph("Claims that do not hold come first.".to_owned()));
-            rows.sort_by_key(|row| row.verdict == Some(ClaimVerdict::Confirmed));
+    let (claims::Table { heads, rows }, left_out) = match room {
+        Room::Screen | Room::Glance(_) => claims::shortened(run, SCREEN_ROWS),
+        Room::Ticket | Room::Page => {
+            let mut table = claims::table(run);
+            if table.rows.len() > SCREEN_ROWS {
+                blocks.push(Block::Paragraph("Claims that do not hold come first.".to_owned()));
+                table.rows.sort_by_key(|row| row.verdict == Some(ClaimVerdict::Confirmed));
+            }
+            (table, None)
         }
-        Room::Ticket | Room::Page => {}
-    }
+    };
     let codes: Vec<[String; 2]> = rows.iter().map(|row| [row.codes(true), row.codes(false)]).collect();
     let mut cells: Vec<Vec<String>> = rows.into_iter().map(|row| row.cells).collect();
     if room == Room::Screen {

@@ -5,14 +5,14 @@
 //! The figure then describes the tool's own pace; the storage could have delivered more.
 //!
 //! # How it decides
-//! A task is idle while none of its calls or requests is in flight and it is not on a CPU: `task_windows_ns` -
-//! `calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns` -
-//! `preempted_ns`. A sync is a call in flight, whatever file or file system it names. A task that waits for requests of
-//! libaio or io_uring, or for the helper thread that makes its calls, is therefore never idle, and neither is one that
-//! waits while that thread waits for a CPU.
+//! A task is idle while none of its calls on files or requests is in flight and it is not on a CPU: `task_windows_ns` -
+//! `file_calls_in_flight_ns` - `user_cpu_ns` - `kernel_cpu_ns`. Idle time is at most `blocked_ns` - `iowait_ns` -
+//! `preempted_ns`. A sync or an open is a call in flight, whatever file or file system it names. A task that waits for
+//! requests of libaio or io_uring, or for the helper thread that makes its calls, is therefore never idle, and neither
+//! is one that waits while that thread waits for a CPU.
 //!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
-//! `calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
+//! `file_calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
 //!
 //! It warns:
 //!
@@ -51,7 +51,7 @@ use crate::run::Run;
 
 const FACTS: &[FactName] = &[
     FactName::TaskWindows,
-    FactName::InFlight,
+    FactName::InFileCalls,
     FactName::UserCpu,
     FactName::KernelCpu,
     FactName::Blocked,
@@ -66,7 +66,7 @@ const FACTS: &[FactName] = &[
 /// Facts by which a tracer bounds the idle time.
 const FACTS_OF_TRACER: &[FactName] = &[
     FactName::TaskWindows,
-    FactName::InFlight,
+    FactName::InFileCalls,
     FactName::ThreadCpuAtLeast,
     FactName::ThreadIdleAtLeast,
     FactName::Mappings,
@@ -123,13 +123,13 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
 }
 
-/// Total time of the tasks, and the part of it in which none of their calls was in flight. Nanoseconds.
+/// Total time of the tasks, and the part of it in which none of their calls on files was in flight. Nanoseconds.
 fn outside_calls(case: &Case<'_>, phase: &Phase) -> Result<(f64, f64), Halt> {
     let windows = case.run.fact(phase, FactName::TaskWindows)?;
     if windows <= 0.0 {
         return Err(Halt::undecided("The tasks do not have a measurable duration."));
     }
-    Ok((windows, (windows - case.run.fact(phase, FactName::InFlight)?).max(0.0)))
+    Ok((windows, (windows - case.run.fact(phase, FactName::InFileCalls)?).max(0.0)))
 }
 
 /// Share of the tasks' time in which they idled. Where a simpler upper bound is already below `limit`, that bound.

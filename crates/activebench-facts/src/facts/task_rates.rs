@@ -21,14 +21,14 @@ const KEPT: usize = 512;
 
 /// The tasks of every phase, updated with every call.
 ///
-/// Memory: at most 32 KiB and 24 bytes per task, 4 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
+/// Memory: at most 64 KiB and 24 bytes per task, 4 bytes per part and [`Phase::MOST_FIRST_OFFSETS`] offsets per phase.
 pub(super) struct Paces {
     tasks: Vec<Task>,
     /// Index of each part's task in `tasks`.
     task_of: Vec<u32>,
     /// Range of each phase's tasks in `tasks`.
     tasks_of: Vec<Range<usize>>,
-    /// The windows of each process' tasks, from the first sync on.
+    /// The windows of each process' tasks, from the first call on that is about no part.
     of_process: Option<KeyedSpans<u32>>,
     fifths: Vec<Result<Fifths, String>>,
 }
@@ -37,7 +37,10 @@ struct Task {
     window: Window,
     /// Its first part: that of this number in the phase of this number.
     first_part: (u32, u32),
+    /// Calls that move data, and syncs.
     in_flight: Union,
+    /// All calls on files: these, and opens, closes and the others.
+    in_calls: Union,
     /// Boxed: there may be a million tasks, and most phases need none.
     first: Option<Box<FirstOffsets>>,
 }
@@ -63,7 +66,8 @@ impl Paces {
                 let task = first + *number as usize;
                 if task == tasks.len() {
                     let first_part = (phase_number, part_number);
-                    tasks.push(Task { window, first_part, in_flight: Union::default(), first: None });
+                    let (in_flight, in_calls) = (Union::default(), Union::default());
+                    tasks.push(Task { window, first_part, in_flight, in_calls, first: None });
                 }
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
@@ -81,9 +85,9 @@ impl Paces {
         Self { tasks, task_of, tasks_of, of_process: None, fifths }
     }
 
-    /// Counts a sync, also one of whole file systems or of a file that the task opened a second time: whatever it covers,
-    /// its task waits for storage.
-    fn feed_sync(&mut self, phases: &[Phase], call: &Call) {
+    /// Counts a call that its task waits in, whatever file or file system it is about: a file system makes an open wait
+    /// for its log as it does a sync.
+    fn feed_of_task(&mut self, phases: &[Phase], call: &Call, is_sync: bool) {
         let of_process = self.of_process.get_or_insert_with(|| {
             let span = |(number, task): (usize, &Task)| {
                 (task.first_part(phases).tgid, (task.window.start_ns, task.window.end_ns, number))
@@ -92,22 +96,59 @@ impl Paces {
         });
         for number in of_process.overlapping(call.tgid, call.start_ns, call.end_ns) {
             let tids = &self.tasks[number].first_part(phases).tids;
-            let Task { window, in_flight, .. } = &mut self.tasks[number];
+            let Task { window, in_flight, in_calls, .. } = &mut self.tasks[number];
             if tids.is_empty() || tids.contains(&call.tid) {
-                in_flight.add(call.start_ns.max(window.start_ns), call.end_ns.min(window.end_ns));
+                let (start_ns, end_ns) = (call.start_ns.max(window.start_ns), call.end_ns.min(window.end_ns));
+                in_calls.add(start_ns, end_ns);
+                if is_sync {
+                    in_flight.add(start_ns, end_ns);
+                }
             }
+        }
+    }
+}
+
+/// What a task waits for in a call.
+enum Waits {
+    /// Its data.
+    ForData,
+    /// Storage, whatever the call covers.
+    ForSync,
+    /// The file system.
+    ForFileSystem,
+    /// Nothing, or what other calls and requests are about.
+    Not,
+}
+
+impl Waits {
+    fn of(op: Op) -> Self {
+        match op {
+            Op::Read | Op::Pread | Op::Readv | Op::Preadv | Op::AioRead | Op::UringRead => Self::ForData,
+            Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev | Op::AioWrite | Op::UringWrite => Self::ForData,
+            Op::Sendfile | Op::Splice | Op::CopyFileRange => Self::ForData,
+            Op::SendfileTo | Op::SpliceTo | Op::CopyFileRangeTo => Self::ForData,
+            Op::Fsync | Op::Fdatasync | Op::Msync | Op::SyncFileRange | Op::Sync | Op::Syncfs => Self::ForSync,
+            Op::AioFsync | Op::AioFdatasync | Op::UringFsync | Op::UringFdatasync => Self::ForSync,
+            Op::Open | Op::Close | Op::Dup | Op::Lseek | Op::Stat => Self::ForFileSystem,
+            Op::Unlink | Op::Rename | Op::Link => Self::ForFileSystem,
+            Op::Truncate | Op::Ftruncate | Op::Fallocate | Op::Discard => Self::ForFileSystem,
+            Op::Fadvise | Op::Mmap | Op::Munmap | Op::MsyncAsync => Self::ForFileSystem,
+            // The kernel waits for room in the device's queue.
+            Op::IoSubmit => Self::ForFileSystem,
+            // Requests have records of their own; without one in flight these calls only pass time.
+            Op::IoGetevents | Op::IoUringEnter | Op::UringOther => Self::Not,
+            Op::Execute => Self::Not,
         }
     }
 }
 
 impl CallFamily for Paces {
     fn feed(&mut self, phases: &[Phase], parts: &mut PartIndex, call: &Call) {
-        if call.op.is_file_sync() || matches!(call.op, Op::Sync | Op::Syncfs) {
-            return self.feed_sync(phases, call);
-        }
-        let moves_data = call.op.is_read() || call.op.is_write();
-        if !moves_data {
-            return;
+        match Waits::of(call.op) {
+            Waits::ForData => {}
+            Waits::ForSync => return self.feed_of_task(phases, call, true),
+            Waits::ForFileSystem => return self.feed_of_task(phases, call, false),
+            Waits::Not => return,
         }
         for (number, place) in parts.overlapping((call.tgid, call.fd), call.start_ns, call.end_ns) {
             let (phase, part) = (&phases[place.phase()], place.part(phases));
@@ -118,6 +159,7 @@ impl CallFamily for Paces {
             let task = &mut self.tasks[self.task_of[number] as usize];
             // In a phase with requests of one size, requests of other sizes are in flight too.
             task.in_flight.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
+            task.in_calls.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
             let counts = is_of(phase.direction, call) && has_size(phase.call_bytes, call);
             let Ok(bytes @ 1..) = u64::try_from(call.returned) else { continue };
             if !counts {
@@ -142,14 +184,20 @@ impl CallFamily for Paces {
             return;
         }
         let windows: u64 = tasks.iter().map(|task| task.window.duration_ns()).sum();
-        let in_flight: u64 = tasks.iter().map(|task| task.in_flight.length()).sum();
-        let late: u64 = tasks.iter().map(|task| task.in_flight.late).sum();
-        let lost = (late > 0).then(|| format!("{late} calls came too late to be put in order"));
+        let sum = |of: fn(&Task) -> &Union| {
+            let length: u64 = tasks.iter().map(|task| of(task).length()).sum();
+            let late: u64 = tasks.iter().map(|task| of(task).late).sum();
+            let lost = (late > 0).then(|| format!("{late} calls came too late to be put in order"));
+            (length, gap.clone().and_lost(lost))
+        };
+        let (in_flight, gap_in_flight) = sum(|task| &task.in_flight);
+        let (in_calls, gap_in_calls) = sum(|task| &task.in_calls);
         let mut add = |name, value, gap: &Gap| {
             facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CALLS_HOOK));
         };
         add(FactName::TaskWindows, windows, gap);
-        add(FactName::InFlight, in_flight, &gap.clone().and_lost(lost));
+        add(FactName::InFlight, in_flight, &gap_in_flight);
+        add(FactName::InFileCalls, in_calls, &gap_in_calls);
         match &self.fifths[number] {
             Ok(fifths) => fifths.add_facts(&FifthNames::CALLS, gap, Scope::Tree, CALLS_HOOK, facts),
             Err(why) => FifthNames::CALLS.missing(why, Scope::Tree, CALLS_HOOK, facts),

@@ -17,6 +17,7 @@ fn time_in_which_a_call_was_on_its_way_counts_once_a_task() {
     let end_ns = story.fsync(3).end_ns;
     let facts = story.facts(read_phase(3, (start_ns, end_ns)));
     check("one task", &facts, &[(TaskWindows, count(end_ns - start_ns)), (InFlight, count(5 * CALL_NS))]);
+    check("and in calls on files", &facts, &[(InFileCalls, count(5 * CALL_NS))]);
     // Time outside the part does not count.
     let facts = story.facts(read_phase(3, (start_ns, end_ns - CALL_NS / 2)));
     check("cut", &facts, &[(InFlight, count(5 * CALL_NS - CALL_NS / 2))]);
@@ -37,6 +38,30 @@ fn a_sync_through_no_descriptor_of_the_part_is_on_its_way_too() {
         let calls = if counts { 5 } else { 4 };
         let facts = story.facts(phase(Direction::Write, vec![part]));
         check(&format!("{op:?} by {tgid}"), &facts, &[(InFlight, count(calls * CALL_NS))]);
+    }
+}
+
+#[test]
+fn a_call_that_a_file_system_makes_wait_is_a_call_on_files() {
+    // An open waits for the log of the file system as a sync does, and moves no data.
+    for (op, tgid, counts) in [
+        (Op::Open, 200, true),
+        (Op::Unlink, 200, true),
+        (Op::Ftruncate, 200, true),
+        (Op::Open, 300, false),
+        (Op::IoGetevents, 200, false),
+    ] {
+        let mut story = Story::new();
+        story.by(200, 200).open(3, "f");
+        let start_ns = story.now;
+        story.writes(3, 4);
+        story.now += 1_000;
+        let end_ns = story.by(tgid, tgid).call(op, 9, -1, 0, 0).end_ns;
+        let part = Part { tgid: 200, ..part(3, start_ns, end_ns) };
+        let calls = if counts { 5 } else { 4 };
+        let facts = story.facts(phase(Direction::Write, vec![part]));
+        let expected = [(InFlight, count(4 * CALL_NS)), (InFileCalls, count(calls * CALL_NS))];
+        check(&format!("{op:?} by {tgid}"), &facts, &expected);
     }
 }
 
