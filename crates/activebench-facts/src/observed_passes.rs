@@ -40,6 +40,9 @@ const PAUSE_NS: u64 = 1_000_000_000;
 /// Share of the time of a pass within which a print behind it is about it.
 const SOON: f64 = 0.1;
 
+/// Most runs of a descriptor among which those of the other direction are looked for.
+const MOST_BESIDE: usize = 64;
+
 /// Changes of direction on a descriptor from which on it is a mix, and not one pass after the other.
 const MIXED_FROM: usize = 8;
 
@@ -56,6 +59,8 @@ pub struct ObservedPasses<'a> {
     passes: Vec<ObservedPass>,
     /// In the order of their starts; behind them those without their first call.
     runs: Vec<Run<'a>>,
+    /// The runs of each descriptor that has reads and writes.
+    mixed: BTreeMap<Descriptor, Set>,
     /// The runs of each pass of data.
     members: Vec<Set>,
     /// In the order of their starts.
@@ -150,6 +155,9 @@ fn first_behind(syncs: &[CallSpan], run: &Run<'_>) -> Option<CallSpan> {
     syncs.get(behind).copied().filter(|_| run.direction == Direction::Write)
 }
 
+/// A descriptor: its process, its number, when it was opened.
+type Descriptor = (u32, i32, u64);
+
 /// Places in a list of runs, ascending: a run is in several passes, and there may be a million of them.
 type Set = Vec<u32>;
 
@@ -166,6 +174,16 @@ struct Run<'a> {
     is_first: bool,
     /// True if it is the last data of its descriptor.
     is_last: bool,
+}
+
+impl Run<'_> {
+    fn descriptor(&self) -> Descriptor {
+        (self.pass.tgid, self.pass.fd, self.pass.open.map_or(0, |open| open.start_ns))
+    }
+
+    fn overlaps(&self, other: &Run<'_>) -> bool {
+        self.start_ns < other.end_ns && other.start_ns < self.end_ns
+    }
 }
 
 impl<'a> ObservedPasses<'a> {
@@ -198,6 +216,7 @@ impl<'a> ObservedPasses<'a> {
         let mut found = Self {
             passes: Vec::new(),
             runs: Vec::new(),
+            mixed: BTreeMap::new(),
             members: Vec::new(),
             name_runs: Vec::new(),
             named: Vec::new(),
@@ -248,7 +267,8 @@ impl<'a> ObservedPasses<'a> {
         let overlap = overlap.is_some_and(|(read, write)| read.0 < write.1 && write.0 < read.1);
         sets.push(reads);
         sets.push(writes);
-        sets.extend(largest(runs, mixed(runs, &all)));
+        self.mixed = mixed(runs, &all);
+        sets.extend(largest(runs, self.mixed.values().cloned().collect()));
         if overlap {
             sets.push(all);
         }
@@ -320,6 +340,15 @@ impl<'a> ObservedPasses<'a> {
     /// Returns the runs of a set, in the order of their starts.
     fn runs_of<'b>(&'b self, set: &'b [u32]) -> impl Iterator<Item = &'b Run<'a>> + Clone {
         of_set(&self.runs, set)
+    }
+
+    /// Returns the runs of the other direction that a descriptor had at the same time: a program that mixes reads and
+    /// writes has one clock for both.
+    fn beside<'b>(&'b self, run: &Run<'a>) -> impl Iterator<Item = &'b Run<'a>> {
+        let set = self.mixed.get(&run.descriptor()).filter(|set| set.len() <= MOST_BESIDE);
+        let run = *run;
+        of_set(&self.runs, set.map_or(&[][..], Vec::as_slice))
+            .filter(move |other| other.direction != run.direction && other.overlaps(&run))
     }
 
     /// Returns the first successful call behind a run of writes that waited for them.
@@ -424,7 +453,9 @@ impl<'a> ObservedPasses<'a> {
         let opened = runs().filter(|run| run.is_first).filter_map(|run| self.opened(run));
         let opened = opened.filter(|open_ns| *open_ns < start_ns);
         let opened = opened.min().filter(|open_ns| start_ns - open_ns < PAUSE_NS.max(end_ns - start_ns));
+        let beside = || runs().flat_map(|run| self.beside(run));
         let synced = runs()
+            .chain(beside())
             .filter_map(|run| self.sync_behind(run))
             .map(|sync| sync.end_ns)
             .filter(|at_ns| *at_ns > end_ns)
@@ -605,17 +636,15 @@ fn between_prints(runs: &[Run<'_>], group: &[u32], prints: &[u64]) -> Vec<Set> {
     if parts.len() > 1 { parts } else { Vec::new() }
 }
 
-/// Returns the reads and writes together of each descriptor that has both at the same time.
-fn mixed(runs: &[Run<'_>], all: &[u32]) -> Vec<Set> {
-    let mut by_descriptor: BTreeMap<(u32, i32, u64), Set> = BTreeMap::new();
+/// Returns the reads and writes together of each descriptor that has both.
+fn mixed(runs: &[Run<'_>], all: &[u32]) -> BTreeMap<Descriptor, Set> {
+    let mut by_descriptor: BTreeMap<Descriptor, Set> = BTreeMap::new();
     for place in all {
-        let run = &runs[*place as usize];
-        let opened_ns = run.pass.open.map_or(0, |open| open.start_ns);
-        by_descriptor.entry((run.pass.tgid, run.pass.fd, opened_ns)).or_default().push(*place);
+        by_descriptor.entry(runs[*place as usize].descriptor()).or_default().push(*place);
     }
     let direction = |place: u32| runs[place as usize].direction;
-    let has_both = |set: &Set| set.iter().any(|place| direction(*place) != direction(set[0]));
-    by_descriptor.into_values().filter(has_both).collect()
+    by_descriptor.retain(|_, set| set.iter().any(|place| direction(*place) != direction(set[0])));
+    by_descriptor
 }
 
 fn is_data(step: &Step) -> bool {

@@ -148,6 +148,7 @@ pub fn matched(output: &ToolOutput, stated: &[StatedClaim], passes: &[ObservedPa
     candidates.extend(
         printed.bare.iter().flat_map(bare::meanings).map(|number| Candidate { is_bare: true, ..found(number, known) }),
     );
+    settle_units(&mut candidates);
     let is_base_known = keep_base(&mut candidates, &printed.settings, passes);
     let mut matching = Matching::new(&candidates, is_base_known, passes);
     matching.settle();
@@ -271,6 +272,18 @@ fn main_passes(passes: &[ObservedPass]) -> Vec<bool> {
         pass.bytes > 0 && pass.bytes as f64 >= LEAST_OF_MAIN * bytes || pass.calls as f64 >= LEAST_OF_MAIN * calls
     };
     passes.iter().map(is_main).collect()
+}
+
+/// Settles the units of rates by the amounts and times of their lines.
+fn settle_units(candidates: &mut [Candidate]) {
+    let mut lines: BTreeMap<(String, u64), Vec<usize>> = BTreeMap::new();
+    for (place, candidate) in candidates.iter().enumerate().filter(|(_, candidate)| !candidate.is_bare) {
+        let source = &candidate.number.source;
+        lines.entry((source.stream.clone(), source.line)).or_default().push(place);
+    }
+    for line in lines.into_values().filter(|line| line.len() <= MOST_OF_BLOCK) {
+        statement::settle_units(candidates, &line);
+    }
 }
 
 /// Leaves out readings of units as powers of another base than the one of the output. Returns true if that one is known.
@@ -519,7 +532,11 @@ impl<'a> Matching<'a> {
             let one = &self.candidates[other];
             is_time(&one.number)
                 && self.since[other] == self.since[place]
-                && view.fits[other].iter().any(|time| is_same_window(&time.target, &fit.target, Unit::Ns))
+                && view.fits[other].iter().any(|time| {
+                    // `cleanup 3 sec` does not say which of several times of about 3 s it is.
+                    time.reading.resolution <= TOLERANCE * time.reading.value
+                        && is_same_window(&time.target, &fit.target, Unit::Ns)
+                })
         };
         is_rate(candidate.metric)
             && self.candidates.iter().any(is_inside)

@@ -97,6 +97,25 @@ fn passes_of_one_descriptor_are_divided_by_the_other_direction() {
 }
 
 #[test]
+fn reads_that_are_mixed_with_writes_may_be_timed_to_their_sync() {
+    let mut story = Story::new();
+    story.open(3, "/mnt/a");
+    for block in 0..12 {
+        story.reads(3, 1);
+        story.write(3, block);
+    }
+    let sync_ns = story.fsync(3).end_ns;
+    story.close(3);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let reads = passes.passes().iter().find(|pass| pass.direction == Direction::Read).expect("the reads");
+    let end = |phase: &str| reads.windows.iter().find(|window| window.phase == phase).map(|window| window.end_ns);
+    assert_eq!(end("read-a-with-sync"), Some(sync_ns), "{:?}", reads.windows);
+    // Nothing of a read becomes durable.
+    assert!(!reads.windows.iter().any(|window| window.has_sync));
+}
+
+#[test]
 fn many_files_have_few_passes() {
     let mut story = Story::new();
     for number in 0..2000 {

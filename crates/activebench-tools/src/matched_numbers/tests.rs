@@ -89,6 +89,23 @@ fn a_rate_is_the_claim_of_the_pass_and_window_that_it_agrees_with() {
     assert!(parsed.claims[0].subject_reason.contains("by chance with a probability of"), "{parsed:?}");
 }
 
+/// 134.2 MB/s are 0.8 % beside the pass, where a unit that may be 10^6 or 2^20 has to agree more closely.
+#[test]
+fn an_amount_in_bytes_and_its_time_show_what_the_unit_of_their_rate_is() {
+    let slower = [pass("write", Direction::Write, 64 * MIB, 64, &[(0, 504_000_000)])];
+    let rate = |text: &str| {
+        let parsed = of(text, &slower);
+        let rate = parsed.claims.iter().find(|claim| claim.metric == Metric::Throughput);
+        rate.map(|claim| claim.value.value.round())
+    };
+    assert_eq!(rate("write: 134.22 MB/s\n"), None);
+    assert_eq!(rate("write: 67108864 bytes in 0.5000 s, 134.22 MB/s\n"), Some(134_220_000.0));
+    assert_eq!(rate("write: 67108864 bytes in 0.5000 s, 128.00 MB/s\n"), Some(134_217_728.0));
+    // A rate that does not follow from them shows nothing, nor does one of another line.
+    assert_eq!(rate("write: 67108864 bytes in 0.4900 s, 134.22 MB/s\n"), None);
+    assert_eq!(rate("write: 67108864 bytes in 0.5000 s\nwrite: 134.22 MB/s\n"), None);
+}
+
 #[test]
 fn a_number_of_another_direction_or_distance_is_unverifiable_and_names_the_nearest_pass() {
     for text in ["read: 128.0 MiB/s\n", "write: 140.0 MiB/s\n", "write: 640.0 MiB/s\n"] {
@@ -232,6 +249,8 @@ fn a_rate_behind_others_that_were_printed_in_the_middle_of_the_pass_may_be_about
     // The time of all says so, and that of a part does not.
     assert_eq!(found("Throughput 128.00 MiB/s\ntotal time 4.0003 s\n"), ["throughput of all-0"]);
     assert_eq!(found("Throughput 128.00 MiB/s\ntotal time 3.0003 s\n"), Vec::<String>::new());
+    // A time of whole seconds could be that of a part.
+    assert_eq!(found("cleanup 4 s\nThroughput 128.00 MiB/s\n"), Vec::<String>::new());
     // With its amount it is about all.
     assert_eq!(found("Throughput 512 MiB, 128.00 MiB/s\n"), ["bytes-moved of all-0", "throughput of all-0"]);
 }
