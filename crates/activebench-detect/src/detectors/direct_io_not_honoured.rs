@@ -16,7 +16,11 @@
 //! Bytes that the device read and that did not enter the cache went past it. At most the remaining bytes of the pass
 //! can have been served from the cache. Any other bytes that entered the cache were read ahead.
 //!
-//! Two cases weigh less, because btrfs serves the first read into each fresh buffer through the page cache:
+//! Where each write of a pass was synchronous (`sync_write_ratio`), it is a note: a write was at the device when it
+//! returned, and a copy of it in the cache makes it no faster. btrfs takes synchronous direct writes of less than a block
+//! through the cache.
+//!
+//! Two more cases weigh less, because btrfs serves the first read into each fresh buffer through the page cache:
 //!
 //! - The device moved every byte, and the bytes through the cache fit in the buffers of the requests (at least 8
 //!   MiB): a note.
@@ -53,6 +57,7 @@ const FACTS: &[FactName] = &[
     FactName::ReadBytes,
     FactName::WriteBytes,
     FactName::DeviceReadBytes,
+    FactName::SyncWriteShare,
 ];
 
 /// Most bytes that the buffers of a benchmark's requests are assumed to hold together, when nothing is known of them.
@@ -108,8 +113,9 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let from_buffers = fresh_buffers(case, phase, target, direct >= moved)?;
         let few = phase.direction == Direction::Read && cached <= buffers_bytes(phase).max(FRESH_BUFFERS_BYTES);
         let whole = few && run.fact(phase, FactName::DeviceReadBytes)? >= 0.99 * moved;
+        let is_synchronous = phase.direction == Direction::Write && run.fact(phase, FactName::SyncWriteShare)? >= 1.0;
         let (weight, limit) = match share >= limits.ab204_cached_fail_ratio.value.value {
-            _ if whole => (Weight::Note, &limits.ab204_cached_warn_ratio),
+            _ if whole || is_synchronous => (Weight::Note, &limits.ab204_cached_warn_ratio),
             true if from_buffers >= cached => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
             true => (Weight::Fail(Effect::Misleading), &limits.ab204_cached_fail_ratio),
             false => (Weight::Warn(Effect::Misleading), &limits.ab204_cached_warn_ratio),
@@ -135,6 +141,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             },
             meaning: match share >= limits.ab204_cached_fail_ratio.value.value {
                 _ if whole => "A part used the page cache, but all of it came from the device.",
+                _ if is_synchronous => "Each write was synchronous, so the page cache made none of them faster.",
                 _ if from_buffers >= cached => {
                     "On btrfs, the page cache serves the first read into each fresh buffer. That part is faster."
                 }

@@ -11,6 +11,10 @@
 //! requests of libaio or io_uring, or for the helper thread that makes its calls, is therefore never idle, and neither
 //! is one that waits while that thread waits for a CPU.
 //!
+//! A task that was woken and waits for a CPU looks idle, too. So it is undecided where the share is above the limit only
+//! with the time in which others wanted the CPUs: `cpu_waited_at_most_ns` and `steal_ns`. Where the host does not count
+//! that, an option that limits the tool is enough to decide.
+//!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
 //! `file_calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
 //!
@@ -61,6 +65,8 @@ const FACTS: &[FactName] = &[
     FactName::DeviceBusyError,
     FactName::Window,
     FactName::Mappings,
+    FactName::CpuWaitedAtMost,
+    FactName::Steal,
 ];
 
 /// Facts by which a tracer bounds the idle time.
@@ -152,6 +158,24 @@ fn idle_share(case: &Case<'_>, phase: &Phase, limit: f64) -> Result<f64, Halt> {
     Ok(without_cpu.min(off_duty) / windows)
 }
 
+/// Checks that the tasks idled for `limit` of their time even if they waited for a CPU whenever others wanted one.
+///
+/// # Errors
+/// When they may have waited instead, or when that is not known.
+fn idled_and_did_not_wait(run: &Run<'_>, phase: &Phase, share: f64, limit: f64) -> Result<(), Halt> {
+    let wanted = run.fact(phase, FactName::CpuWaitedAtMost)? + run.fact(phase, FactName::Steal)?;
+    let wanted = (wanted / run.fact(phase, FactName::Window)?).min(1.0);
+    if share - wanted >= limit {
+        return Ok(());
+    }
+    Err(Halt::undecided(format!(
+        "The tasks seemed idle for {} of their time. Others wanted the CPUs for up to {} of it, and a task that is woken \
+         then waits for one.",
+        Quantity::ratio(share),
+        Quantity::ratio(wanted)
+    )))
+}
+
 /// The least share of the tasks' time in which they idled, by what a tracer saw; an upper bound where that is below
 /// `limit`.
 ///
@@ -175,6 +199,7 @@ fn idle_at_least(run: &Run<'_>, phase: &Phase, (windows, outside): (f64, f64), l
 
 /// Judges a tool that an option limits: whether the limit had an effect.
 fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
+    let run = &case.run;
     let limit = &case.thresholds().ab506_own_limit_idle_warn_ratio;
     let computes = phase.own_limits.iter().any(|own| own.computes);
     let share = match computes {
@@ -189,7 +214,11 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share < limit.value.value {
         return Ok(case.silent(format!("The pace was not limited by {options}.")));
     }
-    let least = if !computes && is_traced(&case.run) { "at least " } else { "" };
+    let is_counted = run.fact(phase, FactName::CpuWaitedAtMost).is_ok() && run.fact(phase, FactName::Steal).is_ok();
+    if !computes && !is_traced(run) && is_counted {
+        idled_and_did_not_wait(run, phase, share, limit.value.value)?;
+    }
+    let least = if !computes && is_traced(run) { "at least " } else { "" };
     let how = if computes { "were not waiting for their I/O" } else { "idled" };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),
@@ -226,6 +255,9 @@ fn idled(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Quantity::ratio(share),
             Quantity::ratio(busy)
         )));
+    }
+    if !is_traced(&case.run) {
+        idled_and_did_not_wait(&case.run, phase, share, limit.value.value)?;
     }
     // An option that activebench did not read may limit the tool.
     read_whole(phase)?;

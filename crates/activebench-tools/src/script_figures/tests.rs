@@ -137,6 +137,20 @@ fn a_tools_own_line_with_another_number_is_altered() {
 }
 
 #[test]
+fn a_report_that_was_set_anew_has_the_tools_lines() {
+    let fio = "  \"iops_min\" : 706,\n  \"N\" : 1376,\n  \"ms\" : 4\n";
+    let output = ToolOutput { stdout: fio.as_bytes().to_vec(), ..ToolOutput::default() };
+    let lines = tool_lines::ToolLines::of(&[output], &[]);
+    // By jq, by json.tool, by `jq -c`, as it was.
+    for line in ["\"iops_min\": 706,", "    \"N\": 1376,", "\"ms\":4", "  \"iops_min\" : 706,"] {
+        assert!(lines.include(line), "{line}");
+    }
+    for line in ["\"iops_min\": 806,", "\"iops_max\": 706,", "\"N\": 137,"] {
+        assert!(!lines.include(line), "{line}");
+    }
+}
+
+#[test]
 fn a_row_of_numbers_with_another_number_is_altered() {
     let row = "  49152   64   236552   221927   365592   164452  ";
     let claim = |id: usize, number: u32| Claim {

@@ -12,7 +12,7 @@ use crate::printed_numbers::without_escapes;
 /// The lines that tools wrote.
 pub(super) struct ToolLines {
     lines: HashSet<String>,
-    /// The same in lower case with single blanks, in order; then from their ends.
+    /// The same as [`normalised`], in order; then from their ends.
     ordered: Vec<String>,
     reversed: Vec<String>,
 }
@@ -50,7 +50,8 @@ impl ToolLines {
     /// Returns `true` for a line of a tool, also one that was cut off.
     fn is_line(&self, line: &str) -> bool {
         let line = line.trim();
-        self.lines.contains(line) || self.has_cut(&normalised(line).0)
+        let spelled = normalised(line).0;
+        self.lines.contains(line) || self.ordered.binary_search(&spelled).is_ok() || self.has_cut(&spelled)
     }
 
     /// Returns the places of a line that are lines of a tool.
@@ -114,12 +115,17 @@ impl ToolLines {
     }
 }
 
-/// Returns a text in lower case with each run of blanks as one, and the place of each of its bytes in the text.
+/// Returns a text in lower case with each run of blanks as one and none around a colon (`jq` and `json.tool` set other ones
+/// than fio), and the place of each of its bytes in the text.
 fn normalised(text: &str) -> (String, Vec<usize>) {
     let (mut single, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
     for (at, c) in text.char_indices() {
         let c = if c.is_whitespace() { ' ' } else { c.to_ascii_lowercase() };
-        if c != ' ' || !single.ends_with(' ') {
+        if c == ':' && single.ends_with(' ') {
+            single.pop();
+            places.pop();
+        }
+        if c != ' ' || !single.ends_with([' ', ':']) {
             single.push(c);
             places.extend((0..c.len_utf8()).map(|byte| at + byte));
         }

@@ -141,9 +141,12 @@ fn honest(case: &Case, report: &Value, moved: Option<Moved>, beside: &Path) -> O
     if let Some(more) = moved.and_then(|moved| more_than_the_device(claims, moved)) {
         return Outcome::Broken(more);
     }
-    let excused_failure = list(report, "findings").iter().any(|finding| {
-        finding["outcome"] == "fires" && severity(finding) == Severity::Fail && excused(text(finding, "code"))
-    });
+    let contradicts = |finding: &Value| {
+        severity(finding) == Severity::Fail || matches!(finding["effect"].as_str(), Some("misleading" | "refuted"))
+    };
+    let excused_failure = list(report, "findings")
+        .iter()
+        .any(|finding| finding["outcome"] == "fires" && contradicts(finding) && excused(text(finding, "code")));
     let off = claims.iter().find_map(|claim| off(report, claim)).or_else(|| off_the_log(claims, &beside.join(IO_LOG)));
     if let Some(why) = off {
         return Outcome::Off(why);
