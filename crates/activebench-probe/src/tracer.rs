@@ -700,7 +700,7 @@ impl Tracing {
         }
         let to_file = call.file_kind != OTHER;
         let most = if to_file { MOST_OUTPUT_TO_FILE } else { MOST_OUTPUT };
-        let Some(fits) = self.processes.printed(call.tgid, written, most) else { return };
+        let Some(fits) = self.processes.printed(call.tgid, call.fd, written, most) else { return };
         let text = match fits && !(to_file && written > MOST_CALL_TO_FILE) {
             true => self.text_of(entered, written, tid),
             // It is known to be missing.

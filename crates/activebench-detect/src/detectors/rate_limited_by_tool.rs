@@ -11,9 +11,9 @@
 //! requests of libaio or io_uring, or for the helper thread that makes its calls, is therefore never idle, and neither
 //! is one that waits while that thread waits for a CPU.
 //!
-//! A task that was woken and waits for a CPU looks idle, too. So it is undecided where the share is above the limit only
-//! with the time in which others wanted the CPUs: `cpu_waited_at_most_ns` and `steal_ns`. Where the host does not count
-//! that, an option that limits the tool is enough to decide.
+//! A task that was woken and waits for a CPU looks idle, too. Where no option limits the tool, it is therefore undecided
+//! if the share
+//! is above the limit only with the time in which others wanted the CPUs: `cpu_waited_at_most_ns` and `steal_ns`.
 //!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
 //! `file_calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
@@ -213,10 +213,6 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let options = options.join(" and ");
     if share < limit.value.value {
         return Ok(case.silent(format!("The pace was not limited by {options}.")));
-    }
-    let is_counted = run.fact(phase, FactName::CpuWaitedAtMost).is_ok() && run.fact(phase, FactName::Steal).is_ok();
-    if !computes && !is_traced(run) && is_counted {
-        idled_and_did_not_wait(run, phase, share, limit.value.value)?;
     }
     let least = if !computes && is_traced(run) { "at least " } else { "" };
     let how = if computes { "were not waiting for their I/O" } else { "idled" };

@@ -323,7 +323,7 @@ impl Tracing {
         let never_waits = self.files.resolve(table, call.tid.cast_signed(), call.fd).never_waits;
         // What a process prints is looked at, up to a bound.
         let most = if call.file_kind == OTHER { MOST_OUTPUT } else { MOST_OUTPUT_TO_FILE };
-        let is_looked_at = is_printed(&call.fd) && !self.processes.has_printed_more(call.tgid, most);
+        let is_looked_at = is_printed(&call.fd) && !self.processes.has_printed_more(call.tgid, call.fd, most);
         let Some(region) = self.interposed.regions.get_mut(&call.tgid) else { return };
         let is_there = (0..DESCRIPTORS).contains(&call.fd) && region.table == table;
         let may_be = never_waits && is_there && !is_looked_at;

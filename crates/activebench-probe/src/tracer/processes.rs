@@ -158,7 +158,18 @@ struct Process {
     /// Calls that read and wrote, without an error.
     reads: u64,
     writes: u64,
-    printed: u64,
+    /// Bytes that it wrote to descriptors 1 and 2. Each has a bound of its own: a tool whose data goes to 1 prints its
+    /// figures to 2.
+    printed: [u64; 2],
+}
+
+/// The place of a descriptor in [`Process::printed`]; `None` for one that nothing is printed to.
+fn place_of_printed(fd: i32) -> Option<usize> {
+    match fd {
+        1 => Some(0),
+        2 => Some(1),
+        _ => None,
+    }
 }
 
 /// The processes of the tree.
@@ -192,7 +203,7 @@ impl Processes {
     pub(super) fn executed(&mut self, tgid: u32) {
         let now = figures_of(tgid);
         let Some(process) = self.alive.get_mut(&tgid) else { return };
-        process.printed = 0;
+        process.printed = [0; 2];
         if std::mem::take(&mut process.is_unfiltered) {
             process.at_start = now;
         }
@@ -226,20 +237,21 @@ impl Processes {
         }
     }
 
-    /// Adds bytes that a process printed. Returns whether their text is taken; `None` where nothing of the process is of
-    /// interest any more, because it was past the bound before.
-    pub(super) fn printed(&mut self, tgid: u32, bytes: u64, most: u64) -> Option<bool> {
-        let process = self.alive.get_mut(&tgid)?;
-        if process.printed > most {
+    /// Adds bytes that a process printed to a descriptor. Returns whether their text is taken; `None` where nothing of it
+    /// is of interest any more, because it was past the bound before.
+    pub(super) fn printed(&mut self, tgid: u32, fd: i32, bytes: u64, most: u64) -> Option<bool> {
+        let printed = &mut self.alive.get_mut(&tgid)?.printed[place_of_printed(fd)?];
+        if *printed > most {
             return None;
         }
-        process.printed += bytes;
-        Some(process.printed <= most)
+        *printed += bytes;
+        Some(*printed <= most)
     }
 
-    /// Returns `true` if so much was printed that nothing of the process is of interest any more.
-    pub(super) fn has_printed_more(&self, tgid: u32, most: u64) -> bool {
-        self.alive.get(&tgid).is_some_and(|process| process.printed > most)
+    /// Returns `true` if so much was printed to a descriptor that nothing of it is of interest any more.
+    pub(super) fn has_printed_more(&self, tgid: u32, fd: i32, most: u64) -> bool {
+        let printed = place_of_printed(fd).zip(self.alive.get(&tgid)).map(|(place, process)| process.printed[place]);
+        printed.is_some_and(|printed| printed > most)
     }
 
     /// Closes the account of a process.
@@ -380,6 +392,16 @@ mod tests {
         assert!(String::from_utf8_lossy(&name).contains("activebench"), "{name:?}");
         let pieces = arguments(pid, 2, 4);
         assert!(pieces.len() <= 2 && pieces.iter().all(|(number, piece)| *number == 0 && piece.len() <= 4));
+    }
+
+    #[test]
+    fn what_goes_to_one_descriptor_leaves_the_bound_of_the_other() {
+        let mut processes = Processes::default();
+        processes.begin(1, 0, false);
+        assert_eq!([5, 6, 1].map(|bytes| processes.printed(1, 1, bytes, 10)), [Some(true), Some(false), None]);
+        assert_eq!([1, 2].map(|fd| processes.has_printed_more(1, fd, 10)), [true, false]);
+        assert_eq!(processes.printed(1, 2, 3, 10), Some(true));
+        assert_eq!([processes.printed(1, 3, 3, 10), processes.printed(2, 1, 3, 10)], [None, None]);
     }
 
     #[test]
