@@ -12,8 +12,8 @@
 //! is one that waits while that thread waits for a CPU.
 //!
 //! A task that was woken and waits for a CPU looks idle, too. Where no option limits the tool, it is therefore undecided
-//! if the share
-//! is above the limit only with the time in which others wanted the CPUs: `cpu_waited_at_most_ns` and `steal_ns`.
+//! if the share is above the limit only with the time in which others wanted the CPUs: `cpu_waited_at_most_ns` and
+//! `steal_ns`.
 //!
 //! A tracer gives bounds instead: the tasks idled for `thread_idle_at_least_ns` at least, and for `task_windows_ns` -
 //! `file_calls_in_flight_ns` - `thread_cpu_at_least_ns` at most. It is undecided where the limit is between the two.
