@@ -908,9 +908,14 @@ impl Verified {
             stolen |= is_open;
         }
         // A run of milliseconds is too short to measure its cost, and the influence of other tasks.
-        let of_the_machine = |finding: &Value| {
-            let code = finding["code"].as_str().unwrap_or("");
-            matches!(code, "AB602" | "AB603" | "AB605" | "AB903")
+        // Where others took CPU time, they may have taken more of it towards the end.
+        let is_shared = |phase: &Value| {
+            list("findings").iter().any(|f| f["code"] == "AB602" && f["outcome"] == "fires" && f["phase"] == *phase)
+        };
+        let of_the_machine = |finding: &Value| match finding["code"].as_str().unwrap_or("") {
+            "AB602" | "AB603" | "AB605" | "AB903" => true,
+            "AB703" => is_shared(&finding["phase"]),
+            _ => false,
         };
         // Some machines hide completions of requests from every tracer: findings that depend on them are undecided.
         let hidden =
