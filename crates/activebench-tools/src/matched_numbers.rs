@@ -276,12 +276,13 @@ fn main_passes(passes: &[ObservedPass]) -> Vec<bool> {
 
 /// Settles the units of rates by the amounts and times of their lines.
 fn settle_units(candidates: &mut [Candidate]) {
-    let mut lines: BTreeMap<(String, u64), Vec<usize>> = BTreeMap::new();
+    let mut of_lines: BTreeMap<(&str, u64), Vec<usize>> = BTreeMap::new();
     for (place, candidate) in candidates.iter().enumerate().filter(|(_, candidate)| !candidate.is_bare) {
         let source = &candidate.number.source;
-        lines.entry((source.stream.clone(), source.line)).or_default().push(place);
+        of_lines.entry((&source.stream, source.line)).or_default().push(place);
     }
-    for line in lines.into_values().filter(|line| line.len() <= MOST_OF_BLOCK) {
+    let lines: Vec<Vec<usize>> = of_lines.into_values().filter(|line| line.len() <= MOST_OF_BLOCK).collect();
+    for line in lines {
         statement::settle_units(candidates, &line);
     }
 }

@@ -20,6 +20,9 @@
 //! Where a tracer observed, it is undecided when somebody waited for a CPU for 2 % of the window or more: a tracer stops
 //! the tool at calls, and that takes longer when others want the CPUs.
 //!
+//! It is undecided when the fall stays within the limit without the time that the hypervisor took in the last fifth
+//! (`steal_last_fifth_at_most_ratio`). That time is added over the CPUs, and all of it may have been one task's.
+//!
 //! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
 //! below 5 s and passes of fewer than 100 calls are not judged.
 //!
@@ -60,6 +63,7 @@ const FACTS: &[FactName] = &[
     FactName::DirectShare,
     FactName::SyncWriteShare,
     FactName::CpuWaitedAtMost,
+    FactName::LastFifthStealAtMost,
 ];
 
 /// Share of the written bytes that must go past the page cache, or be synced by the call itself. Only then do the
@@ -148,9 +152,29 @@ fn starved_by_observation(run: &Run<'_>, phase: &Phase) -> Result<(), Halt> {
     Ok(())
 }
 
+/// Where the hypervisor gave the CPUs to others in the last fifth only, calls took longer there and the storage has no
+/// part in it. `kept` is the last rate over the first.
+fn starved_by_hypervisor(run: &Run<'_>, phase: &Phase, kept: f64) -> Result<(), Halt> {
+    let stolen = run.fact(phase, FactName::LastFifthStealAtMost)?;
+    if kept < run.thresholds.ab703_last_fifth_warn_ratio.value.value * (1.0 - stolen) {
+        return Ok(());
+    }
+    Err(Halt::undecided(format!(
+        "The last fifth of the pass ran at {} of the rate of the first. The hypervisor gave up to {} of that fifth to \
+         others, and that alone may explain it.",
+        Quantity::ratio(kept),
+        Quantity::ratio(stolen.min(1.0))
+    )))
+}
+
 /// The facts for a pass over names.
-const FACTS_OF_NAMES: &[FactName] =
-    &[FactName::Window, FactName::NameFifth1Rate, FactName::NameFifth5Rate, FactName::NameFifthsError];
+const FACTS_OF_NAMES: &[FactName] = &[
+    FactName::Window,
+    FactName::NameFifth1Rate,
+    FactName::NameFifth5Rate,
+    FactName::NameFifthsError,
+    FactName::LastFifthStealAtMost,
+];
 
 /// Judges a pass over names: a directory can slow down with the number of its files.
 fn of_names(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
@@ -167,6 +191,7 @@ fn of_names(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return Ok(case.silent(""));
     }
     starved_by_observation(run, phase)?;
+    starved_by_hypervisor(run, phase, last / first)?;
     let rate = |value| Quantity::ops_per_sec(value);
     Ok(case.fires(Firing {
         weight: Weight::Note,
@@ -223,6 +248,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         )));
     }
     starved_by_observation(run, phase)?;
+    starved_by_hypervisor(run, phase, last / first)?;
     let whose = match source {
         RateSource::Calls => "The calls moved",
         RateSource::Copies => "The page cache took",

@@ -199,7 +199,6 @@ fn idle_at_least(run: &Run<'_>, phase: &Phase, (windows, outside): (f64, f64), l
 
 /// Judges a tool that an option limits: whether the limit had an effect.
 fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
-    let run = &case.run;
     let limit = &case.thresholds().ab506_own_limit_idle_warn_ratio;
     let computes = phase.own_limits.iter().any(|own| own.computes);
     let share = match computes {
@@ -214,7 +213,7 @@ fn limited(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if share < limit.value.value {
         return Ok(case.silent(format!("The pace was not limited by {options}.")));
     }
-    let least = if !computes && is_traced(run) { "at least " } else { "" };
+    let least = if !computes && is_traced(&case.run) { "at least " } else { "" };
     let how = if computes { "were not waiting for their I/O" } else { "idled" };
     Ok(case.fires(Firing {
         weight: Weight::Warn(Effect::Misleading),

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use activebench_model::coverage::Coverage;
 use activebench_model::event::StealEvent;
 use activebench_model::fact::{Fact, FactName, Facts, Scope};
-use activebench_model::phase::Window;
+use activebench_model::phase::{Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::cpu_times::NEAR_ENOUGH;
+use super::part_index::PartTasks;
+use super::rate_in_fifths::time_together;
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of steal time.
@@ -88,6 +90,34 @@ impl Readings {
         facts.insert(FactName::StealError, error);
         facts.insert(FactName::StealShare, share);
     }
+
+    /// Adds how much of the last fifth of a pass the hypervisor took at most.
+    pub(super) fn add_last_fifth(&self, coverage: &Coverage, phase: &mut Phase) {
+        let most = last_fifth(phase).and_then(|last| {
+            let stolen = self.stolen(last);
+            let reason = || "the readings of the steal time do not cover the pass".to_owned();
+            match &coverage.steal_unread {
+                Some(why) => Err(why.clone()),
+                None if self.0.is_empty() || stolen.unread > 0 => Err(reason()),
+                None => Ok((stolen.steal_ns + stolen.error_ns) as f64 / last.duration_ns() as f64),
+            }
+        });
+        let fact = match most {
+            Ok(share) => Fact::complete(Quantity::ratio(share), Scope::Host, SOURCE),
+            Err(why) => Fact::missing(why, Scope::Host, SOURCE),
+        };
+        phase.facts.insert(FactName::LastFifthStealAtMost, fact);
+    }
+}
+
+/// Returns the last fifth of a pass in which its rate is compared.
+fn last_fifth(phase: &Phase) -> Result<Window, String> {
+    let whole = match &phase.names {
+        Some(_) => phase.window.ok_or("the times of the pass are not known")?,
+        None => time_together(phase, &PartTasks::of(&phase.parts))?,
+    };
+    let last = Window { start_ns: whole.end_ns - whole.duration_ns() / 5, end_ns: whole.end_ns };
+    if last.duration_ns() == 0 { Err("the pass does not have a measurable duration".to_owned()) } else { Ok(last) }
 }
 
 /// Returns the steal time at a moment, and its largest possible error: it grew at an unknown time between
@@ -107,6 +137,7 @@ fn at(readings: &[(u64, u64)], at_ns: u64) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use activebench_model::fact::Completeness;
+    use activebench_model::phase::{Direction, NameOperation, NamePass};
 
     use super::*;
 
@@ -133,6 +164,33 @@ mod tests {
         assert_eq!(whole.complete(FactName::StealShare), Ok(40.0 / 5_000.0));
         let cut = facts(&readings, &coverage, (1_000, 1_500));
         assert!(matches!(&cut.0[&FactName::Steal].completeness, Completeness::Partial(why) if why.contains("20 ns")));
+    }
+
+    #[test]
+    fn one_task_can_have_lost_in_the_last_fifth_what_all_processors_lost() {
+        let names = NamePass { operation: NameOperation::Create, requested: None, spans: Vec::new() };
+        let window = Some(Window { start_ns: 1_000, end_ns: 6_000 });
+        let share = |readings: &[(u64, u32, u64)], coverage: &Coverage| {
+            let mut all = Readings::default();
+            for (at_ns, cpu, steal_ns) in readings {
+                all.0.entry(*cpu).or_default().push((*at_ns, *steal_ns));
+            }
+            let mut phase = Phase { window, names: Some(names.clone()), ..Phase::planned("p", "p", Direction::None) };
+            all.add_last_fifth(coverage, &mut phase);
+            phase.facts.complete(FactName::LastFifthStealAtMost)
+        };
+        let coverage = Coverage::default();
+        let before = [(0, 0, 0), (5_000, 0, 900), (6_000, 0, 900), (0, 1, 0), (6_000, 1, 0)];
+        assert_eq!(share(&before, &coverage), Ok(0.0));
+        let both = [(0, 0, 0), (5_000, 0, 0), (6_000, 0, 700), (0, 1, 0), (5_000, 1, 0), (6_000, 1, 500)];
+        assert_eq!(share(&both, &coverage), Ok(1.2));
+        // Between readings at 4,000 and 6,000 it grew at an unknown time, all of it in the fifth at most.
+        let unsure = [(0, 0, 0), (4_000, 0, 0), (6_000, 0, 100)];
+        assert_eq!(share(&unsure, &coverage), Ok(0.1));
+        assert!(share(&[(0, 0, 0), (5_500, 0, 0)], &coverage).is_err());
+        assert!(share(&[], &coverage).is_err());
+        let unread = Coverage { steal_unread: Some("no steal time".to_owned()), ..Coverage::default() };
+        assert!(share(&before, &unread).is_err_and(|why| why.contains("no steal time")));
     }
 
     #[test]

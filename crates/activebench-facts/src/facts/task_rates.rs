@@ -39,8 +39,9 @@ struct Task {
     first_part: (u32, u32),
     /// Calls that move data, and syncs.
     in_flight: Union,
-    /// All calls on files: these, and opens, closes and the others.
-    in_calls: Union,
+    /// All calls on files: these, and opens, closes and the others. From the first of the others on: most tasks open
+    /// their file before their window.
+    in_calls: Option<Box<Union>>,
     /// Boxed: there may be a million tasks, and most phases need none.
     first: Option<Box<FirstOffsets>>,
 }
@@ -49,6 +50,25 @@ impl Task {
     fn first_part<'a>(&self, phases: &'a [Phase]) -> &'a Part {
         let (phase, part) = self.first_part;
         &phases[phase as usize].parts[part as usize]
+    }
+
+    /// Adds a call that moves data, or a sync.
+    fn add(&mut self, start_ns: u64, end_ns: u64) {
+        self.in_flight.add(start_ns, end_ns);
+        if let Some(in_calls) = &mut self.in_calls {
+            in_calls.add(start_ns, end_ns);
+        }
+    }
+
+    /// Adds another call on files.
+    fn add_other(&mut self, start_ns: u64, end_ns: u64) {
+        if start_ns < end_ns {
+            self.in_calls.get_or_insert_with(|| Box::new(self.in_flight.clone())).add(start_ns, end_ns);
+        }
+    }
+
+    fn in_calls(&self) -> &Union {
+        self.in_calls.as_deref().unwrap_or(&self.in_flight)
     }
 }
 
@@ -66,8 +86,7 @@ impl Paces {
                 let task = first + *number as usize;
                 if task == tasks.len() {
                     let first_part = (phase_number, part_number);
-                    let (in_flight, in_calls) = (Union::default(), Union::default());
-                    tasks.push(Task { window, first_part, in_flight, in_calls, first: None });
+                    tasks.push(Task { window, first_part, in_flight: Union::default(), in_calls: None, first: None });
                 }
                 let whole = &mut tasks[task].window;
                 whole.start_ns = whole.start_ns.min(window.start_ns);
@@ -96,13 +115,13 @@ impl Paces {
         });
         for number in of_process.overlapping(call.tgid, call.start_ns, call.end_ns) {
             let tids = &self.tasks[number].first_part(phases).tids;
-            let Task { window, in_flight, in_calls, .. } = &mut self.tasks[number];
-            if tids.is_empty() || tids.contains(&call.tid) {
-                let (start_ns, end_ns) = (call.start_ns.max(window.start_ns), call.end_ns.min(window.end_ns));
-                in_calls.add(start_ns, end_ns);
-                if is_sync {
-                    in_flight.add(start_ns, end_ns);
-                }
+            let is_its = tids.is_empty() || tids.contains(&call.tid);
+            let task = &mut self.tasks[number];
+            let (start_ns, end_ns) = (call.start_ns.max(task.window.start_ns), call.end_ns.min(task.window.end_ns));
+            match is_its {
+                true if is_sync => task.add(start_ns, end_ns),
+                true => task.add_other(start_ns, end_ns),
+                false => {}
             }
         }
     }
@@ -158,8 +177,7 @@ impl CallFamily for Paces {
             }
             let task = &mut self.tasks[self.task_of[number] as usize];
             // In a phase with requests of one size, requests of other sizes are in flight too.
-            task.in_flight.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
-            task.in_calls.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
+            task.add(call.start_ns.max(part.start_ns), call.end_ns.min(end_ns));
             let counts = is_of(phase.direction, call) && has_size(phase.call_bytes, call);
             let Ok(bytes @ 1..) = u64::try_from(call.returned) else { continue };
             if !counts {
@@ -191,7 +209,7 @@ impl CallFamily for Paces {
             (length, gap.clone().and_lost(lost))
         };
         let (in_flight, gap_in_flight) = sum(|task| &task.in_flight);
-        let (in_calls, gap_in_calls) = sum(|task| &task.in_calls);
+        let (in_calls, gap_in_calls) = sum(Task::in_calls);
         let mut add = |name, value, gap: &Gap| {
             facts.insert(name, gap.fact(Quantity::ns(value), Scope::Tree, CALLS_HOOK));
         };
@@ -240,7 +258,7 @@ impl FirstOffsets {
 }
 
 /// The union of spans that arrive roughly in the order of their ends.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Union {
     /// Disjoint and ascending up to `merged`, then in the order of arrival.
     spans: Vec<(u64, u64)>,
@@ -298,6 +316,17 @@ fn merged(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_waits_for_what_its_class_says() {
+        for op in Op::ALL {
+            let moves_data = op.is_read() || op.is_write();
+            let syncs = op.is_file_sync() || matches!(op, Op::Sync | Op::Syncfs);
+            let waits = Waits::of(*op);
+            assert_eq!(matches!(waits, Waits::ForData), moves_data, "{op:?}");
+            assert_eq!(matches!(waits, Waits::ForSync), syncs, "{op:?}");
+        }
+    }
 
     #[test]
     fn time_with_calls_on_their_way_counts_once() {

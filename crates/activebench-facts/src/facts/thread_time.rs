@@ -126,6 +126,7 @@ pub fn profile_phases(
         let mut profile = profile(coverage, &stacks, samples, &mut threads);
         add_samples(coverage, &mut profile, &mut phase.facts);
         steal.add_facts(coverage, window, &mut phase.facts);
+        steal.add_last_fifth(coverage, phase);
         observer_share::add(coverage, window, phase);
         profiles.phases.insert(phase.id.clone(), profile);
     }

@@ -11,11 +11,10 @@ const COARSE: f64 = 0.02;
 /// Returns the amount, the time and the rate of a line of which a number is one; `None` where the line has none or several.
 pub(super) fn around(candidates: &[Candidate], line: &[usize], place: usize) -> Option<[usize; 3]> {
     let number = |place: usize| &candidates[place].number;
-    let is_time = |place: usize| number(place).unit == Unit::Ns && number(place).counted == Counted::Amount;
     let rate_of = |amount: Unit| if amount == Unit::Bytes { Unit::BytesPerSec } else { Unit::OpsPerSec };
     let mut found = Vec::new();
     for amount in line.iter().copied().filter(|other| is_amount(number(*other).unit)) {
-        for time in line.iter().copied().filter(|other| is_time(*other)) {
+        for time in line.iter().copied().filter(|other| is_time(number(*other))) {
             let rates = line.iter().copied().filter(|other| number(*other).unit == rate_of(number(amount).unit));
             found.extend(
                 rates.filter(|rate| is_quotient(candidates, amount, time, *rate)).map(|rate| [amount, time, rate]),
@@ -55,7 +54,7 @@ pub(super) fn settle_units(candidates: &mut [Candidate], line: &[usize]) {
                 line.iter().map(|place| number(*place)).filter(move |one| is(one)).flat_map(|one| &one.readings)
             };
             let amounts = || of_unit(|one| one.unit == Unit::Bytes).filter(|amount| amount.is_binary.is_none());
-            let times = || of_unit(|one| one.unit == Unit::Ns && one.counted == Counted::Amount);
+            let times = || of_unit(is_time);
             let is_shown =
                 |reading: &&Reading| amounts().any(|amount| times().any(|time| is_by(amount, time, reading)));
             let mut shown = rate.readings.iter().filter(is_shown).copied();
@@ -66,4 +65,8 @@ pub(super) fn settle_units(candidates: &mut [Candidate], line: &[usize]) {
             candidates[*place].number.readings = vec![Reading { is_binary: None, ..reading }];
         }
     }
+}
+
+fn is_time(number: &PrintedNumber) -> bool {
+    number.unit == Unit::Ns && number.counted == Counted::Amount
 }
