@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use activebench_model::activity::{Activity, CallSpan, FileSeen, Pass, Step, StepKind, Task};
+use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::grouped::Grouped;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
@@ -752,13 +752,11 @@ fn groups(runs: &[Run<'_>]) -> Vec<Set> {
 /// settings and the kernel's own files are not.
 fn data_files(activity: &Activity) -> HashSet<FileId> {
     let scripts: HashSet<&str> = activity.execs.iter().map(|exec| exec.filename.as_str()).collect();
-    let is_other = |name: &String| {
-        scripts.contains(name.as_str()) || ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder))
-    };
+    let is_other =
+        |name: &str| scripts.contains(name) || ["/proc/", "/sys/"].iter().any(|folder| name.starts_with(folder));
     let virtual_ones = activity.virtual_file_systems();
-    let is_other = |file: &&FileSeen| virtual_ones.contains(&file.id.s_dev) || file.names.iter().any(is_other);
-    let others = activity.files.iter().filter(is_other);
-    let others: HashSet<FileId> = others.map(|file| file.id).collect();
+    let is_other = activity.has_name(is_other);
+    let is_data = |pass: &&Pass| !virtual_ones.contains(&pass.file.s_dev) && !is_other(pass);
     #[derive(Default)]
     struct Moved {
         read: u64,
@@ -767,7 +765,7 @@ fn data_files(activity: &Activity) -> HashSet<FileId> {
         is_mapped: bool,
     }
     let mut moved: HashMap<FileId, Moved> = HashMap::default();
-    for pass in &activity.passes {
+    for pass in activity.passes.iter().filter(is_data) {
         let file = moved.entry(pass.file).or_default();
         for step in &pass.steps {
             match step.kind {
@@ -781,15 +779,14 @@ fn data_files(activity: &Activity) -> HashSet<FileId> {
             }
         }
     }
-    let is_data = |file: &Moved| {
+    let has_data = |file: &Moved| {
         let is_much = file.read >= LEAST_READ_BYTES;
         file.written > 0 || is_much || file.reads >= LEAST_READ_CALLS && !file.is_mapped
     };
     let most = moved.values().map(|file| file.read).max().unwrap_or(0);
     let least = LEAST_READ_BYTES.min(most / LEAST_PART);
     let is_own = |file: &Moved| file.written > 0 || file.read >= least;
-    let own = moved.into_iter().filter(|(id, file)| is_data(file) && is_own(file) && !others.contains(id));
-    own.map(|(id, _)| id).collect()
+    moved.into_iter().filter(|(_, file)| has_data(file) && is_own(file)).map(|(id, _)| id).collect()
 }
 
 fn names(activity: &Activity) -> HashMap<FileId, &str> {

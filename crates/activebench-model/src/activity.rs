@@ -59,6 +59,20 @@ impl Activity {
         }
         devices.into_iter().filter_map(|(device, is_virtual)| is_virtual.then_some(device)).collect()
     }
+
+    /// Returns a test for passes on files under a name that `is_its` accepts. A deleted file leaves its inode to a new
+    /// one: where an inode had several names, the one under which the pass began counts.
+    pub fn has_name<'a>(&self, is_its: impl Fn(&str) -> bool + 'a) -> impl Fn(&Pass) -> bool + 'a {
+        let named = self.files.iter().filter(|file| file.names.iter().any(|name| is_its(name)));
+        let files: HashSet<FileId> = named.map(|file| file.id).collect();
+        move |pass| pass.name.as_deref().map_or_else(|| files.contains(&pass.file), &is_its)
+    }
+
+    /// Returns the passes on files under a name that `is_its` accepts, as [`Self::has_name`] tells, in their order.
+    pub fn passes_named(&self, is_its: impl Fn(&str) -> bool) -> Vec<&Pass> {
+        let is_named = self.has_name(is_its);
+        self.passes.iter().filter(|pass| is_named(pass)).collect()
+    }
 }
 
 /// One write to standard output or standard error.
@@ -351,6 +365,40 @@ impl From<&PlainCall> for CallBrief {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_pass_is_that_under_which_it_began() {
+        let id = |ino| FileId { s_dev: 1, ino };
+        let file = |ino, names: &[&str]| FileSeen {
+            id: id(ino),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            kind: FileKind::Regular,
+        };
+        let pass = |fd, ino, name: Option<&str>| Pass {
+            tgid: 1,
+            fd,
+            file: id(ino),
+            kind: FileKind::Regular,
+            open_flags: 0,
+            name: name.map(str::to_owned),
+            open: None,
+            close: None,
+            steps: Vec::new(),
+        };
+        let activity = Activity {
+            files: vec![file(1, &["data"]), file(2, &["log", "data"]), file(3, &["log"])],
+            passes: vec![
+                pass(3, 1, None),
+                pass(4, 2, Some("log")),
+                pass(5, 2, Some("data")),
+                pass(6, 2, None),
+                pass(7, 3, None),
+            ],
+            ..Activity::default()
+        };
+        let fds: Vec<i32> = activity.passes_named(|name| name == "data").iter().map(|pass| pass.fd).collect();
+        assert_eq!(fds, [3, 5, 6]);
+    }
 
     #[test]
     fn a_file_system_is_virtual_where_all_absolute_names_say_so() {

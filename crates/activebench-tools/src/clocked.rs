@@ -1,21 +1,10 @@
 //! The parts of a tool's files inside the time that its clock covered, where its messages show that time.
 
-use std::collections::HashSet;
-
-use activebench_model::activity::{Activity, Pass, StepKind};
-use activebench_model::call::FileId;
+use activebench_model::activity::{Pass, StepKind};
 use activebench_model::phase::{Part, PartEnd, Window};
 
 /// The descriptor of no call.
 const NO_DESCRIPTOR: i32 = -1;
-
-/// Returns the passes over files of which a name is the tool's own, in the order of their first calls.
-pub(crate) fn named_passes(activity: &Activity, is_own_name: impl Fn(&str) -> bool) -> Vec<&Pass> {
-    let own = activity.files.iter().filter(|file| file.names.iter().any(|name| is_own_name(name)));
-    let files: HashSet<FileId> = own.map(|file| file.id).collect();
-    let is_own = |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(|name| is_own_name(name));
-    activity.passes.iter().filter(is_own).collect()
-}
 
 /// Returns when a pass began: its open, or its first call on a descriptor that was open already.
 pub(crate) fn began_ns(pass: &Pass) -> u64 {

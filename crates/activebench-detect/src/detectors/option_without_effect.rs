@@ -255,7 +255,8 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
 }
 
 /// Returns true if all that did not use `O_DIRECT` is the rest behind the last whole block. A device takes whole blocks only,
-/// so that dd writes such a rest through the page cache, and syncs it.
+/// so that dd writes such a rest through the page cache, and syncs it inside its clock. Where there is no whole block, that
+/// sync has to be there.
 fn is_rest_of_a_block(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
     let Some(block) = phase.block_bytes.filter(|block| *block > 0 && phase.direction == Direction::Write) else {
         return Ok(false);
@@ -263,7 +264,7 @@ fn is_rest_of_a_block(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
     let (moved, direct) = (run.moved(phase)?, run.fact(phase, FactName::DirectShare)?);
     let rest = moved % block as f64;
     // The share is a quotient of bytes.
-    Ok(rest > 0.0 && direct > 0.0 && moved * (1.0 - direct) < rest + 0.5)
+    Ok(rest > 0.0 && moved * (1.0 - direct) < rest + 0.5 && (direct > 0.0 || syncs_inside(run, phase)? > 0.0))
 }
 
 /// Returns the number of syncs inside the clock. A pass without mapped files has no `msync`, and no fact of it.

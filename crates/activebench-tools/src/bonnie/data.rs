@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
-use activebench_model::call::{FileId, open_bits};
+use activebench_model::call::open_bits;
 use activebench_model::phase::{Part, PartEnd};
 
 use super::catalogue::Kind;
@@ -41,13 +41,7 @@ pub(super) struct Found {
 
 /// Returns the descriptors of the large file that move data, test by test.
 pub(super) fn groups<'a>(options: &Options, activity: &'a Activity) -> Vec<Group<'a>> {
-    let ids: HashSet<FileId> = activity
-        .files
-        .iter()
-        .filter(|file| file.names.iter().any(|name| is_large_file(name)))
-        .map(|file| file.id)
-        .collect();
-    let over: Vec<&Pass> = activity.passes.iter().filter(|pass| ids.contains(&pass.file)).collect();
+    let over = activity.passes_named(is_large_file);
     let mut passes: Vec<&Pass> = over.iter().copied().filter(|pass| is_of_large_file(pass, options)).collect();
     passes.sort_by_key(|pass| begun_ns(pass));
     let mut groups: Vec<Group<'a>> = Vec::new();

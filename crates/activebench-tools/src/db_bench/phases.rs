@@ -14,7 +14,7 @@ use activebench_model::phase::{Direction, Mechanism, Part, Pattern, Phase, Promi
 use super::options::Options;
 use super::output::{FILLSYNC, Result as Printed, is_of_writes, results};
 use crate::adapter::Plan;
-use crate::clocked::{named_passes, part_within};
+use crate::clocked::part_within;
 use crate::matched_numbers::PrintTimes;
 use crate::syncs::last_component;
 
@@ -49,7 +49,7 @@ fn phase(options: &Options, id: &str, name: &str, is_synced: bool) -> Phase {
 pub(super) fn phases(options: &Options, output: &ToolOutput, parsed: &Parsed, activity: &Activity) -> Vec<Phase> {
     let claimed: HashSet<&str> = parsed.claims.iter().map(|claim| claim.phase.as_str()).collect();
     let times = PrintTimes::new(&activity.output_writes, output);
-    let logs = named_passes(activity, is_log);
+    let logs = activity.passes_named(is_log);
     let mut phases = Vec::new();
     let mut before_ns = Some(0);
     for own in results(options, output) {

@@ -12,7 +12,7 @@ use activebench_model::phase::{Direction, Mechanism, OwnLimit, Phase, Promise, S
 use super::options::Options;
 use super::texts::{RELEASED, Second, second, warmup_seconds};
 use crate::adapter::Plan;
-use crate::clocked::{clock, named_passes, part_within};
+use crate::clocked::{clock, part_within};
 use crate::matched_numbers::PrintTimes;
 use crate::printed::{Line, lines};
 
@@ -55,7 +55,7 @@ pub(super) fn phases(options: &Options, output: &ToolOutput, parsed: &Parsed, ac
     let mut phase = phase(options);
     match window(output, activity) {
         Ok(window) => {
-            let passes = named_passes(activity, |name| name.contains(FOLDER));
+            let passes = activity.passes_named(|name| name.contains(FOLDER));
             phase.parts = passes.into_iter().filter_map(|pass| part_within(pass, window)).collect();
             match phase.parts.first() {
                 Some(first) => {

@@ -88,21 +88,13 @@ pub(super) fn phases(tool: F3, options: &Options, parsed: &Parsed, activity: &Ac
 
 /// Returns the passes over `1.h2w` and so on that moved data, in the order of their opens.
 fn passes(tool: F3, activity: &Activity) -> Vec<&Pass> {
-    let is_own_name = |name: &String| {
+    let is_own_name = |name: &str| {
         let number = last_component(name).strip_suffix(".h2w");
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let is_own = |pass: &&Pass| {
-        let named = match &pass.name {
-            Some(name) => is_own_name(name),
-            None => {
-                let mut files = activity.files.iter().filter(|file| file.id == pass.file);
-                files.any(|file| file.names.iter().any(is_own_name))
-            }
-        };
-        named && pass.open.is_some() && pass.steps.iter().any(|step| step.kind == data_of(tool))
-    };
-    let mut passes: Vec<&Pass> = activity.passes.iter().filter(is_own).collect();
+    let moves_data = |pass: &Pass| pass.steps.iter().any(|step| step.kind == data_of(tool));
+    let mut passes = activity.passes_named(is_own_name);
+    passes.retain(|pass| pass.open.is_some() && moves_data(pass));
     passes.sort_by_key(|pass| opened(pass).start_ns);
     passes
 }

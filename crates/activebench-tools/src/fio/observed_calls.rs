@@ -27,8 +27,8 @@ pub(super) struct Seen<'a> {
 /// Names that identify files as data or as auxiliary files, from the jobs' options.
 #[derive(Debug, Default)]
 pub(super) struct Asides {
-    /// Logs of I/O that jobs replay or write.
-    pub(super) io_logs: BTreeSet<String>,
+    /// Logs of I/O that jobs replay or write, and files that are the memory of their buffers.
+    pub(super) own_files: BTreeSet<String>,
     /// Files that jobs name: they are data, whatever their names.
     pub(super) named: HashSet<String>,
     /// Folders that jobs name for their files.
@@ -39,9 +39,11 @@ impl Asides {
     /// Collects the names from the options of some jobs.
     pub(super) fn of<'o>(jobs: impl Iterator<Item = &'o JobOptions> + Clone) -> Self {
         let lists = |name: &'static str| jobs.clone().filter_map(move |job| job.stated(name)).flat_map(split_names);
+        let memory = jobs.clone().filter_map(|job| job.stated("mem"));
+        let buffers = memory.filter_map(|kind| kind.split_once(':')).map(|(_, file)| file.to_owned());
         let names = jobs.clone().filter_map(JobOptions::filenames).flatten().map(last_component);
         Asides {
-            io_logs: lists("read_iolog").chain(lists("write_iolog")).collect(),
+            own_files: lists("read_iolog").chain(lists("write_iolog")).chain(buffers).collect(),
             named: names.map(str::to_owned).collect(),
             folders: lists("directory").chain(lists("opendir")).collect(),
         }
@@ -59,7 +61,7 @@ impl Asides {
             || (is_in(&["/etc/", "/usr/", "/lib"]) && !of_job)
             || name.ends_with(".state")
             || is_log
-            || self.io_logs.contains(name)
+            || self.own_files.contains(name)
     }
 }
 
@@ -72,7 +74,12 @@ impl<'a> Seen<'a> {
             virtual_ones.contains(&file.id.s_dev) || has_names && file.names.iter().all(|name| asides.has(name))
         };
         let aside_files: HashSet<FileId> = activity.files.iter().filter(is_aside).map(|file| file.id).collect();
-        let of_benchmark = || activity.passes.iter().filter(|pass| !aside_files.contains(&pass.file));
+        // A log may have the inode of a deleted file of a job, and the other way round.
+        let is_aside = |pass: &Pass| match &pass.name {
+            Some(name) if !virtual_ones.contains(&pass.file.s_dev) => asides.has(name),
+            _ => aside_files.contains(&pass.file),
+        };
+        let of_benchmark = || activity.passes.iter().filter(|pass| !is_aside(pass));
         let mut kernel_threads: HashMap<u32, Vec<u32>> = HashMap::new();
         for task in &activity.tasks {
             let kernel = task.comm.strip_prefix("iou-sqp-").or(task.comm.strip_prefix("iou-wrk-"));
@@ -141,14 +148,39 @@ fn changes(kind: StepKind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use activebench_model::call::FileKind;
+
     use super::*;
+
+    #[test]
+    fn a_log_with_the_inode_of_a_deleted_file_is_no_data() {
+        let id = FileId { s_dev: 1, ino: 7 };
+        let names = vec!["/mnt/a.0.0".to_owned(), "/mnt/a_bw.1.log".to_owned()];
+        let pass = |name: &str| Pass {
+            tgid: 1,
+            fd: 3,
+            file: id,
+            kind: FileKind::Regular,
+            open_flags: 0,
+            name: Some(name.to_owned()),
+            open: None,
+            close: None,
+            steps: Vec::new(),
+        };
+        let passes = names.iter().map(|name| pass(name)).collect();
+        let files = vec![FileSeen { id, names, kind: FileKind::Regular }];
+        let activity = Activity { files, passes, ..Activity::default() };
+        let seen = Seen::new(&activity, &Asides::default());
+        let of_benchmark: Vec<_> = seen.passes_of(1).iter().filter_map(|pass| pass.name.as_deref()).collect();
+        assert_eq!(of_benchmark, ["/mnt/a.0.0"]);
+    }
 
     #[test]
     fn what_a_job_names_is_data_wherever_it_is() {
         let named = Asides {
             named: HashSet::from(["data.state".to_owned(), "x_bw.log".to_owned()]),
             folders: BTreeSet::from(["/usr/local".to_owned()]),
-            io_logs: BTreeSet::from(["the.log".to_owned()]),
+            own_files: BTreeSet::from(["the.log".to_owned()]),
         };
         for (name, aside) in [
             ("/mnt/a.0.0", false),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
-use activebench_model::call::{FileId, open_bits};
+use activebench_model::call::open_bits;
 use activebench_model::claim::Parsed;
 use activebench_model::phase::{
     Direction, Division, Mechanism, NameOperation, NamePass, Part, PartEnd, Pattern, Phase, Promise, Submission,
@@ -102,16 +102,14 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn new(options: &Options, activity: &'a Activity) -> Self {
-        let is_own_name = |name: &String| {
+        let is_own_name = |name: &str| {
             options
                 .folders
                 .iter()
                 .any(|folder| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
         };
-        let files: HashSet<FileId> =
-            activity.files.iter().filter(|file| file.names.iter().any(is_own_name)).map(|file| file.id).collect();
-        let is_own = |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(is_own_name);
-        let mut own: Vec<&Pass> = activity.passes.iter().filter(is_own).filter(|pass| pass.open.is_some()).collect();
+        let mut own = activity.passes_named(is_own_name);
+        own.retain(|pass| pass.open.is_some());
         own.sort_by_key(|pass| opened_ns(pass));
         let syncs = Syncs::new(activity, own.iter().copied(), moves_data, last_component);
         let (made, opened): (Vec<&Pass>, Vec<&Pass>) =

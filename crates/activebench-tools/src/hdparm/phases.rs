@@ -87,11 +87,7 @@ fn found(
 }
 
 fn passes_over<'a>(name: &'a str, activity: &'a Activity) -> impl Iterator<Item = &'a Pass> {
-    let is_device = move |pass: &&Pass| {
-        let mut files = activity.files.iter().filter(|file| file.id == pass.file);
-        files.any(|file| file.names.iter().any(|other| other == name)) && reads(pass).next().is_some()
-    };
-    activity.passes.iter().filter(is_device)
+    activity.passes_named(|other| other == name).into_iter().filter(|pass| reads(pass).next().is_some())
 }
 
 fn reads(pass: &Pass) -> impl Iterator<Item = &Step> {

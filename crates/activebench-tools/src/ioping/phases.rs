@@ -105,15 +105,11 @@ impl<'a> Found<'a> {
             return Err("no calls were observed");
         }
         let target = options.target.as_deref().unwrap_or("");
-        let is_target = |name: &String| {
+        let is_target = |name: &str| {
             name == target
                 || name.strip_prefix(target).is_some_and(|rest| rest.trim_start_matches('/').starts_with("ioping.tmp"))
         };
-        let over = |pass: &&Pass| {
-            let mut files = activity.files.iter().filter(|file| file.id == pass.file);
-            files.any(|file| file.names.iter().any(is_target))
-        };
-        let passes: Vec<&Pass> = activity.passes.iter().filter(over).collect();
+        let passes = activity.passes_named(is_target);
         let requests = |pass: &&'a Pass| (*pass, requests(pass, options));
         let (pass, steps) = passes
             .iter()

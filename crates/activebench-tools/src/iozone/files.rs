@@ -1,10 +1,7 @@
 //! iozone's files in the observed calls, the passes over them, and the syncs that cover
 //! them.
 
-use std::collections::HashSet;
-
 use activebench_model::activity::{Activity, CallSpan, Pass};
-use activebench_model::call::FileId;
 
 use super::options::Options;
 use super::window::moves_data;
@@ -17,9 +14,7 @@ const DEFAULT_FILE: &str = "iozone.tmp";
 pub(super) struct Observed<'a> {
     /// All calls.
     pub(super) activity: &'a Activity,
-    /// Files that have a name of the target.
-    files: HashSet<FileId>,
-    /// Every pass over them, ordered by time.
+    /// Every pass on a file with a name of the target, ordered by time.
     passes: Vec<&'a Pass>,
     syncs: Syncs<'a>,
 }
@@ -28,19 +23,11 @@ impl<'a> Observed<'a> {
     /// Finds the files by their names.
     pub(super) fn new(options: &Options, activity: &'a Activity) -> Self {
         let names = TargetNames::new(options);
-        let files: HashSet<FileId> = activity
-            .files
-            .iter()
-            .filter(|file| file.names.iter().any(|name| names.matches(name)))
-            .map(|file| file.id)
-            .collect();
         // iozone's report may reuse the inode of a deleted file.
-        let own =
-            |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(|name| names.matches(name));
-        let mut passes: Vec<_> = activity.passes.iter().filter(own).collect();
+        let mut passes = activity.passes_named(|name| names.matches(name));
         passes.sort_by_key(|pass| started_ns(pass));
         let syncs = Syncs::new(activity, passes.iter().copied(), syncs::moves_data, last_component);
-        Observed { activity, files, passes, syncs }
+        Observed { activity, passes, syncs }
     }
 
     /// Returns the passes that move data, ordered by time.
@@ -52,7 +39,7 @@ impl<'a> Observed<'a> {
     pub(super) fn nothing(&self) -> &'static str {
         if self.activity.passes.is_empty() {
             "no calls were observed"
-        } else if self.files.is_empty() {
+        } else if self.passes.is_empty() {
             "no open of the tool's file was observed"
         } else {
             "this pass was not found in the observed calls"

@@ -1,9 +1,7 @@
 //! Finds the tests in the observed calls. They come in the order of the output, and each opens the file in its own way.
 
-use std::collections::HashSet;
-
 use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind};
-use activebench_model::call::{FileId, Op, open_bits};
+use activebench_model::call::{Op, open_bits};
 use activebench_model::claim::Parsed;
 use activebench_model::phase::{Part, PartEnd, Phase, Window};
 
@@ -92,11 +90,7 @@ fn asks_no_more(pass: &Pass, method: Method) -> bool {
 }
 
 fn passes_over<'a>(file: &str, activity: &'a Activity) -> Vec<&'a Pass> {
-    let is_named = |name: &String| last_component(name) == last_component(file);
-    let files: HashSet<FileId> =
-        activity.files.iter().filter(|file| file.names.iter().any(is_named)).map(|file| file.id).collect();
-    let own = |pass: &&Pass| files.contains(&pass.file) && pass.name.as_ref().is_none_or(is_named);
-    let mut over: Vec<&Pass> = activity.passes.iter().filter(own).collect();
+    let mut over = activity.passes_named(|name| last_component(name) == last_component(file));
     over.sort_by_key(|pass| begun_ns(pass));
     over
 }

@@ -98,18 +98,12 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn new(activity: &'a Activity) -> Result<Self, String> {
-        let is_own_name = |name: &String| {
+        let is_own_name = |name: &str| {
             let name = last_component(name);
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
         };
-        let is_own = |pass: &&Pass| match &pass.name {
-            Some(name) => is_own_name(name),
-            None => {
-                let mut files = activity.files.iter().filter(|file| file.id == pass.file);
-                files.any(|file| file.names.iter().any(is_own_name))
-            }
-        };
-        let mut passes: Vec<&Pass> = activity.passes.iter().filter(|pass| pass.open.is_some()).filter(is_own).collect();
+        let mut passes = activity.passes_named(is_own_name);
+        passes.retain(|pass| pass.open.is_some());
         passes.sort_by_key(|pass| opened_ns(pass));
         let Some(first) = passes.iter().find(|pass| pass.open_flags & open_bits::CREATE != 0) else {
             let why = if activity.passes.is_empty() { "no calls were observed" } else { "no file was created" };

@@ -10,7 +10,7 @@ use activebench_model::phase::{Direction, Mechanism, Part, PartEnd, Pattern, Pha
 use super::options::Options;
 use super::stressors::of_storage;
 use crate::adapter::Plan;
-use crate::clocked::{end_ns, named_passes};
+use crate::clocked::end_ns;
 use crate::syncs::last_component;
 
 /// The stressor, and the id of its phase.
@@ -76,7 +76,7 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
 fn found(options: &Options, activity: &Activity) -> Phase {
     let mut phase = phase(options);
     phase.parts =
-        named_passes(activity, |name| last_component(name).starts_with(FILE)).into_iter().filter_map(part).collect();
+        activity.passes_named(|name| last_component(name).starts_with(FILE)).into_iter().filter_map(part).collect();
     let start_ns = phase.parts.iter().map(|part| part.start_ns).min();
     let end_ns = phase.parts.iter().map(end_ns).max();
     phase.window = start_ns.zip(end_ns).map(|(start_ns, end_ns)| Window { start_ns, end_ns });

@@ -24,7 +24,7 @@ pub(super) fn phases(options: &Options, parsed: &Parsed, activity: &Activity) ->
     if options.resets {
         return incomplete(phases, "--report-checkpoints resets the counters while the threads run");
     }
-    let passes: Vec<&Pass> = activity.passes.iter().filter(|pass| is_test_file(pass, activity)).collect();
+    let passes = activity.passes_named(|name| last_component(name).starts_with("test_file."));
     let window = match options.task {
         Some(Task::Prepare) => prepared(&passes),
         _ => run(options, parsed, &passes, activity),
@@ -69,15 +69,6 @@ fn working_threads(options: &Options, passes: &[&Pass], activity: &Activity) -> 
 
 fn incomplete(phases: Vec<Phase>, why: &str) -> Vec<Phase> {
     phases.into_iter().map(|phase| Phase { incomplete: Some(why.to_owned()), ..phase }).collect()
-}
-
-/// Returns true for a descriptor of `test_file.0` and so on.
-fn is_test_file(pass: &Pass, activity: &Activity) -> bool {
-    let is_named = |name: &str| last_component(name).starts_with("test_file.");
-    match &pass.name {
-        Some(name) => is_named(name),
-        None => activity.files.iter().any(|file| file.id == pass.file && file.names.iter().any(|name| is_named(name))),
-    }
 }
 
 fn is_data(step: &Step) -> bool {
