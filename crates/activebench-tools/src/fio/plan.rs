@@ -450,13 +450,23 @@ fn content_of(job: &JobOptions, promise: &mut impl FnMut(String, Mechanism)) {
     if let Some(percent) = compressible.filter(|_| is_shown) {
         promise(format!("buffer_compress_percentage={percent}"), Mechanism::CompressibleData(percent));
     }
-    if let Some(percent) = duplicates {
+    let repeats = may_repeat_data(job);
+    if let Some(percent) = duplicates.filter(|_| !repeats) {
         promise(format!("dedupe_percentage={percent}"), Mechanism::DuplicateData(percent));
     }
     let is_random = ["buffer_compress_percentage", "dedupe_percentage"].iter().all(|name| job.lacks(name));
     if is_random && job.has("refill_buffers") {
-        promise("refill_buffers".to_owned(), Mechanism::FreshData);
+        let mechanism = if repeats { Mechanism::CompressibleData(0) } else { Mechanism::FreshData };
+        promise("refill_buffers".to_owned(), mechanism);
     }
+}
+
+/// Returns true if the data of a job may repeat by design: another pass over its files begins with the seeds of the first
+/// one, unless `randrepeat=0` (backend.c, `clear_io_state`, 3.33).
+fn may_repeat_data(job: &JobOptions) -> bool {
+    let one_pass = job.loops() == Some(1) && job.is_on("time_based") == Some(false) && job.lacks("io_size");
+    let new_seeds = matches!(job.get("randrepeat"), Answer::Stated(value) if !is_true(value));
+    !one_pass && !new_seeds
 }
 
 fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
