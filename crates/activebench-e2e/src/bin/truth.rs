@@ -93,6 +93,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Err("no case has this code and name".to_owned());
     }
     let _hogs: Vec<Hog> = if arguments.busy { Hog::of_each_processor()? } else { Vec::new() };
+    if let Some(folder) = &arguments.keep {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    }
     let ended = play_all(arguments, &cases)?;
     let detectors: Vec<_> =
         truth::detectors().into_iter().map(|(code, name)| json!({"code": code, "name": name})).collect();

@@ -50,7 +50,13 @@ pub(super) fn honest(rng: &mut Rng) -> Draft {
         3 => words.push("-+n".to_owned()),
         4 => words.push("-p".to_owned()),
         // Threads of the C library make the calls.
-        5 if direct => words.extend([one_of(rng, &["-k", "-H"]).to_owned(), "4".to_owned()]),
+        5 if direct => {
+            if words.iter().any(|word| word == "-t2") {
+                let why = "the C library makes the requests of one file one after the other, at any depth";
+                true_of_it.insert("AB403".to_owned(), why.to_owned());
+            }
+            words.extend([one_of(rng, &["-k", "-H"]).to_owned(), "4".to_owned()]);
+        }
         // Through a mapping, which is synced inside the clock.
         6 if words.iter().any(|word| word == "-e") => words.push("-B".to_owned()),
         _ => {}
