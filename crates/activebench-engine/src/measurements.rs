@@ -92,14 +92,15 @@ pub(crate) fn of_run(
     measured
 }
 
-/// Keeps all executions of a command of which the script shows a summary: a mean is not that of the one whose figure is
-/// shown.
+/// Keeps all executions that do the same work and of which the script shows a summary: a mean is not that of the one whose
+/// figure is shown.
 fn keep_summarised(all: &[(Measurement, ToolOutput)], shown: &Shown<'_>, kept: &mut [bool]) {
-    let mut by_command: BTreeMap<(&str, &[String]), Vec<usize>> = BTreeMap::new();
+    let mut by_work: BTreeMap<(&str, Vec<&str>), Vec<usize>> = BTreeMap::new();
     for (place, (measurement, _)) in all.iter().enumerate() {
-        by_command.entry((&measurement.tool, &measurement.command.argv)).or_default().push(place);
+        let work = execution::work_of(&measurement.command);
+        by_work.entry((&measurement.tool, work)).or_default().push(place);
     }
-    for ((tool, _), places) in by_command {
+    for ((tool, _), places) in by_work {
         let Some(adapter) = adapter_by_name(tool) else { continue };
         let printed: Vec<&ToolOutput> = places.iter().map(|place| &all[*place].1).collect();
         if execution::is_summarised(adapter, &all[places[0]].0.command, &printed, shown) {

@@ -191,8 +191,16 @@ pub fn is_quoted(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOut
     shown.has(&rates, |line| !is_of_others(line))
 }
 
-/// Returns true if the command shows a summary of several executions of one command of an everyday program: their mean,
-/// or the rate of one of them in a line that says mean, average or median. `printed` is what each of them printed.
+/// Returns the words of a command of an everyday program without those that name its files: executions with the same
+/// ones do the same work.
+pub fn work_of(command: &CommandLine) -> Vec<&str> {
+    let names_file = |word: &&str| ["if=", "of="].iter().any(|operand| word.starts_with(operand));
+    command.argv.iter().map(String::as_str).filter(|word| !names_file(word)).collect()
+}
+
+/// Returns true if the command shows a summary of several executions of an everyday program that do the same work: their
+/// mean or sum, or the rate of one of them in a line that says mean, average or median. `printed` is what each of them
+/// printed.
 pub fn is_summarised(adapter: &dyn Adapter, command: &CommandLine, printed: &[&ToolOutput], shown: &Shown<'_>) -> bool {
     if !adapter.is_everyday() || printed.len() < 2 {
         return false;
@@ -207,25 +215,30 @@ pub fn is_summarised(adapter: &dyn Adapter, command: &CommandLine, printed: &[&T
         let line = String::from_utf8_lossy(line).to_lowercase();
         line.split(|c: char| !c.is_alphabetic()).any(|word| ["mean", "average", "avg", "median"].contains(&word))
     };
-    shown.has(&rates, says_so) || mean(&rates).is_some_and(|mean| shown.has(&[mean], |_| true))
+    shown.has(&rates, says_so) || shown.has(&sum_and_mean(&rates), |_| true)
 }
 
-/// Returns the mean of rates, also as a script computes it from what was printed.
-fn mean(rates: &[Claim]) -> Option<Claim> {
-    let first = rates.first()?;
-    let is_alike = |claim: &Claim| claim.printed.unit == first.printed.unit;
-    let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let values: Vec<f64> = rates.iter().map(|claim| claim.value.value).collect();
-    let printed: Option<Vec<f64>> =
-        rates.iter().map(|claim| claim.printed.text.parse().ok().filter(|_| is_alike(claim))).collect();
-    let mut mean = first.clone();
-    mean.value.value = of(&values);
-    mean.printed = match printed {
-        Some(printed) => Printed { text: format!("{:.4}", of(&printed)), ..mean.printed },
-        // One in MB/s, another in GB/s.
-        None => Printed { text: mean.value.value.to_string(), unit: "B/s".to_owned() },
+/// Returns the sum and the mean of rates, also as a script computes them from what was printed. None of rates of
+/// different kinds.
+fn sum_and_mean(rates: &[Claim]) -> Vec<Claim> {
+    let Some(first) = rates.first().filter(|first| rates.iter().all(|claim| claim.metric == first.metric)) else {
+        return Vec::new();
     };
-    rates.iter().all(|claim| claim.metric == first.metric).then_some(mean)
+    let is_alike = |claim: &Claim| claim.printed.unit == first.printed.unit;
+    let value: f64 = rates.iter().map(|claim| claim.value.value).sum();
+    let number = |claim: &Claim| claim.printed.text.parse::<f64>().ok().filter(|_| is_alike(claim));
+    let printed: Option<f64> = rates.iter().map(number).sum();
+    let divided = |parts: f64| {
+        let mut claim = first.clone();
+        claim.value.value = value / parts;
+        claim.printed = match printed {
+            Some(printed) => Printed { text: format!("{:.4}", printed / parts), ..claim.printed },
+            // One in MB/s, another in GB/s.
+            None => Printed { text: claim.value.value.to_string(), unit: "B/s".to_owned() },
+        };
+        claim
+    };
+    vec![divided(1.0), divided(rates.len() as f64)]
 }
 
 fn executions_of_tools<'a>(
@@ -469,6 +482,8 @@ mod tests {
         check("121.667 MB/s\n", 3, true);
         check("written at 116.03 MiB/s\n", 3, true);
         check("average 134 MB/s\n", 3, true);
+        check("aggregate 365 MB/s\n", 3, true);
+        check("aggregate 365 MB/s\n", 2, false);
         check("Median: 121 MB/s\n", 3, true);
         // One of them, another number, one run, nothing.
         check("134 MB/s\n", 3, false);

@@ -102,7 +102,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
                 // Jobs that differ draw from regions of their own, and each direction goes over the files separately.
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
                 // A job that mixes and checks reads blocks of its own, and then those that it wrote.
-                let checks_too = way == Way::Read && paired.jobs.iter().any(|job| job.options.verifies_after() != Some(false));
+                let checks_too =
+                    way == Way::Read && paired.jobs.iter().any(|job| job.options.verifies_after() != Some(false));
                 match common {
                     _ if checks_too => Pattern::Unknown,
                     Pattern::Sequential if way == Way::Mixed => Pattern::Unknown,
