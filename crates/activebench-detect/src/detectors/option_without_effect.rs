@@ -17,7 +17,7 @@
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
 //! | data that compresses by a percentage (writing passes) | what compression leaves of the samples differs by at most 15 points |
-//! | data with a percentage of duplicates (writing passes) | duplicates among the samples are at most 15 points more; fewer only where all writes were sampled |
+//! | data with a percentage of duplicates (writing passes) | duplicates among the samples are at most 15 points more, or what 4 standard deviations of as many draws allow; fewer only where all writes were sampled |
 //! | random data for each write | compression leaves at least 85 % of the samples, and at most 15 % are duplicates |
 //! | CPU cache purged (reading passes) | nothing promised for storage: warns when 5 % of reads came from the page cache |
 //!
@@ -66,6 +66,9 @@ const FACTS: &[FactName] = &[
     FactName::PayloadCompressed,
     FactName::PayloadDuplicates,
 ];
+
+/// Standard deviations by which the share of duplicates among as many draws may differ.
+const CHANCE_DEVIATIONS: f64 = 4.0;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -307,7 +310,8 @@ fn content(case: &Case<'_>, phase: &Phase, mechanism: Mechanism) -> Result<Optio
     let most = threshold.value.value;
     let (left, repeated) =
         (run.fact(phase, FactName::PayloadCompressed)?, run.fact(phase, FactName::PayloadDuplicates)?);
-    let are_all = run.fact(phase, FactName::PayloadSamples)? >= run.fact(phase, FactName::WriteCalls)?;
+    let samples = run.fact(phase, FactName::PayloadSamples)?;
+    let are_all = samples >= run.fact(phase, FactName::WriteCalls)?;
     let of_left = || format!("Compression leaves {} of the sampled data.", Quantity::ratio(left));
     let of_repeated = || format!("{} of the sampled writes repeat another one.", Quantity::ratio(repeated));
     let share = |percent: u32| f64::from(percent) / 100.0;
@@ -321,7 +325,9 @@ fn content(case: &Case<'_>, phase: &Phase, mechanism: Mechanism) -> Result<Optio
             let (asked, words) = (share(percent), format!("data with {percent} % duplicates"));
             // Of samples, the other one of two like writes may be missing.
             let differs = if are_all { (repeated - asked).abs() } else { repeated - asked };
-            (differs > most).then(|| (differs, words, of_repeated()))
+            // Each write is drawn: of few, more or fewer than asked for repeat by chance.
+            let by_chance = CHANCE_DEVIATIONS * (asked * (1.0 - asked) / samples.max(1.0)).sqrt();
+            (differs > most.max(by_chance)).then(|| (differs, words, of_repeated()))
         }
         _ => {
             let asked = "random data for each write".to_owned();

@@ -95,15 +95,15 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let region = Region::of(&paired.jobs);
     // Values common to several jobs apply to each of them.
     let loops = agreed(&paired.jobs, |job| region.loops(job));
+    // A job that mixes and checks reads blocks of its own, and then those that it wrote: both may be the same.
+    let reads_and_checks = |job: &Job| job.options.reads() != Some(false) && job.options.verifies_after() != Some(false);
+    let checks_too = way == Way::Read && paired.jobs.iter().any(reads_and_checks);
     Phase {
         pattern: match (checks, loops) {
             (Some(false), Some(_)) => {
                 let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
                 // Jobs that differ draw from regions of their own, and each direction goes over the files separately.
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
-                // A job that mixes and checks reads blocks of its own, and then those that it wrote.
-                let checks_too =
-                    way == Way::Read && paired.jobs.iter().any(|job| job.options.verifies_after() != Some(false));
                 match common {
                     _ if checks_too => Pattern::Unknown,
                     Pattern::Sequential if way == Way::Mixed => Pattern::Unknown,
@@ -120,7 +120,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         requested_bytes: requested_bytes(paired, way).filter(|_| moves),
         size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,
-        loops: loops.unwrap_or(1),
+        loops: loops.unwrap_or(1).saturating_mul(if checks_too { 2 } else { 1 }),
         requested_tasks: tasks,
         clock: clock(Some(job)),
         // fio adds the bytes of a group and takes the longest of its jobs' times (stat.c, `sum_thread_stats`, 3.33).
@@ -330,8 +330,11 @@ impl Region {
 fn pattern(job: &JobOptions, region: &Region) -> Pattern {
     let (Some(order), Some(random)) = (job.order(), job.is_random()) else { return Pattern::Unknown };
     let modified = order.contains(':');
-    if job.get("zonemode") == Answer::Unknown || job.stated("zonemode").is_some_and(|mode| mode != "none") {
-        return Pattern::Unknown;
+    match job.get("zonemode") {
+        Answer::Default | Answer::Stated("none") => {}
+        // It skips a part of the file, and begins again until it has moved the size of all.
+        Answer::Stated("strided") => return Pattern::Strided,
+        Answer::Stated(_) | Answer::Unknown => return Pattern::Unknown,
     }
     if !random {
         return match modified {
