@@ -29,6 +29,17 @@ enum {
 /* Of a request: IOSQE_*, in the lowest byte of its flags. */
 enum { URING_FIXED_FILE = 1, URING_BUFFER_SELECT = 32, URING_SKIPS_ENTRY = 64 };
 enum { URING_FSYNC_DATASYNC = 1 };
+/* An entry of a ring, part of the ABI: what the process wrote. */
+struct io_uring_sqe {
+	u8 opcode;
+	u8 flags;
+	u16 ioprio;
+	s32 fd;
+	u64 off;
+	u64 addr;
+	u32 len;
+	u32 op_flags;
+};
 /* Of its `ki_flags`: its completion is polled for. */
 enum { URING_POLLED = 1 };
 /* Its length is what it says at its completion. */
@@ -254,6 +265,53 @@ int io_uring_submit_sqe(u64 *context)
 }
 
 /*
+ * A request that the kernel refuses, before it is submitted, for what the entry says. Its completion comes like that of
+ * any other.
+ */
+static always_inline void refused(struct io_uring_sqe *entry, struct io_kiocb *request, struct task_state *state)
+{
+	struct task_struct *task;
+	struct async_call *call;
+	struct async_slot *slot;
+	u64 address;
+	u8 opcode;
+	u16 op;
+
+	if (!state)
+		return;
+	opcode = entry->opcode;
+	if (opcode == URING_FSYNC)
+		op = entry->op_flags & URING_FSYNC_DATASYNC ? OP_URING_FDATASYNC : OP_URING_FSYNC;
+	else
+		op = op_of_uring(request, opcode);
+	if (!op)
+		return;
+	/* As a number: see submitted(). It is not the request that the process waits for in this call. */
+	state->ring_request = (u64)request;
+	address = *(volatile u64 *)&state->ring_request;
+	state->ring_request = 0;
+	slot = take_slot(address, 0);
+	call = slot ? &slot->call : &state->second;
+	task = bpf_get_current_task_btf();
+	call->start_ns = time_of_submission(state, call);
+	call->tid = task->pid;
+	call->tgid = task->tgid;
+	call->fd = entry->flags & URING_FIXED_FILE ? -2 - entry->fd : entry->fd;
+	call->op = op;
+	call->requested = (op == OP_URING_READ || op == OP_URING_WRITE) && !is_vectored(opcode) ? entry->len : 0;
+	if (!slot)
+		submitted_besides(address, call);
+}
+
+/* Linux before 6.0 hands over something else in place of the request: there it does not load. */
+SEC("tp_btf/io_uring_req_failed")
+int io_uring_req_failed(u64 *context)
+{
+	refused((struct io_uring_sqe *)context[0], (struct io_kiocb *)context[1], state_of_stack(context));
+	return 0;
+}
+
+/*
  * The request of an untimed call that did not complete in it was submitted in it, and it did not
  * leave the CPU: what is more than such calls take was before it, in user mode. It did not start later than now.
  */
@@ -338,6 +396,7 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 	struct async_call *call;
 	struct task_state *state;
 	struct file *file;
+	int was_issued;
 	u64 end_ns;
 	u32 asked = 0;
 
@@ -360,17 +419,18 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 		forget_request(address, 0, slot);
 		return;
 	}
-	/* The kernel never looked for the file of one that was cancelled before it was issued. */
+	/* The kernel never looked for the file of one that was refused, or cancelled before it was issued. */
+	was_issued = file != NULL;
 	if (!file)
 		file = file_of(bpf_get_current_task_btf(), call->fd);
 	call->offset = -1;
 	/* The position was advanced by what was moved. */
-	if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
+	if (was_issued && (call->op == OP_URING_READ || call->op == OP_URING_WRITE)) {
 		call->offset = COPIED_FIELD(&copy, io, kiocb.ki_pos) - (result > 0 ? result : 0);
 		asked = COPIED_FIELD(&copy, io, kiocb.ki_flags);
-		if (call->requested == LENGTH_LATER)
-			call->requested = COPIED_FIELD(&copy, io, len);
 	}
+	if (call->requested == LENGTH_LATER)
+		call->requested = COPIED_FIELD(&copy, io, len);
 	if (state->ring_request == address) {
 		state->ring_request = 0;
 		state->ring_inline = 1;

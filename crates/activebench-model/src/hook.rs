@@ -49,6 +49,8 @@ hooks! {
     UringComplete = "tp_btf/io_uring_complete";
     /// io_uring starts a request.
     UringSubmit = "tp_btf/io_uring_submit_req";
+    /// io_uring refuses a request before it starts.
+    UringRefuse = "tp_btf/io_uring_req_failed";
     /// A worker of the kernel has done a piece of work.
     WorkEnd = "tp_btf/workqueue_execute_end";
     /// The kernel hands a request to the daemon of a FUSE file system.
@@ -64,10 +66,10 @@ hooks! {
 }
 
 impl Hook {
-    /// Returns `true` if it watches others than the tool, and kernels without it are common: a run without it is whole, and
-    /// the facts that need it are missing.
+    /// Returns `true` if kernels without it are common, and it watches others than the tool, or what moves no data: a run
+    /// without it is whole, and the facts that need it are missing.
     pub const fn is_beside(self) -> bool {
-        matches!(self, Hook::WorkEnd | Hook::FuseSend | Hook::FuseEnd)
+        matches!(self, Hook::WorkEnd | Hook::FuseSend | Hook::FuseEnd | Hook::UringRefuse)
     }
 
     /// Returns its name in the kernel, the last part of its name in the coverage: `sys_enter`.

@@ -37,6 +37,7 @@ pub(crate) const PROGRAMS: &[(Hook, &[Program])] = &[
         // Before Linux 6.3 it had another name.
         &[("io_uring_submit_req", "io_uring_submit_req"), ("io_uring_submit_sqe", "io_uring_submit_sqe")],
     ),
+    (Hook::UringRefuse, &[("io_uring_req_failed", "io_uring_req_failed")]),
     (Hook::WorkEnd, &[("workqueue_execute_end", "workqueue_execute_end")]),
     (Hook::FuseSend, &[("fuse_request_send", "fuse_request_send")]),
     (Hook::FuseEnd, &[("fuse_request_end", "fuse_request_end")]),
@@ -80,6 +81,7 @@ const WITHOUT: &[(&str, &str)] = &[
         "io_uring_complete",
         "requests inside io_uring are counted and not decoded: claims on them are unverifiable (AB901)",
     ),
+    ("io_uring_req_failed", "requests of io_uring that the kernel refuses before they start are not seen"),
     (
         "workqueue_execute_end",
         "CPU time of the kernel's workers is not known (loop devices, writeback): `storage_thread_cpu_ns` is missing",

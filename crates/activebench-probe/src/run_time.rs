@@ -56,7 +56,7 @@ impl Group {
     pub(crate) fn of(hook: Hook) -> Self {
         match hook {
             Hook::SysEnter | Hook::SysExit => Group::Calls,
-            Hook::UringSubmit | Hook::UringComplete => Group::Requests,
+            Hook::UringSubmit | Hook::UringRefuse | Hook::UringComplete => Group::Requests,
             Hook::CpuClock => Group::Samples,
             _ => Group::Others,
         }

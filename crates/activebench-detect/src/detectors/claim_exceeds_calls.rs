@@ -124,11 +124,15 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
                     (true, _) if claim.metric.is_latency() => {
                         "The figure leaves out a part of the time that the calls took."
                     }
+                    (true, _) if counts_operations(claim.metric) => {
+                        "The figure counts operations that no call did, or that failed."
+                    }
                     (true, Some(_)) => "The figure counts bytes that no call moved while the clock ran.",
                     (true, None) => {
                         "The figure counts bytes that no call moved, or too short a time. The tool does not print a \
                          byte count to distinguish them."
                     }
+                    (false, _) if counts_operations(claim.metric) => "The figure leaves out operations that calls did.",
                     (false, _) => "The figure leaves out bytes that calls moved, or includes time outside the calls.",
                 }
                 .to_owned(),
@@ -142,4 +146,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             })
         })
     })
+}
+
+fn counts_operations(metric: Metric) -> bool {
+    matches!(metric, Metric::OperationsDone | Metric::SyncsDone)
 }

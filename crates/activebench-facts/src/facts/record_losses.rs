@@ -32,6 +32,7 @@ fn is_seen_by_tracer(hook: Hook) -> bool {
         | Hook::AddToPageCache
         | Hook::UringComplete
         | Hook::UringSubmit
+        | Hook::UringRefuse
         | Hook::WorkEnd
         | Hook::FuseSend
         | Hook::FuseEnd

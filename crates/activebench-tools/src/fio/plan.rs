@@ -96,7 +96,8 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     // Values common to several jobs apply to each of them.
     let loops = agreed(&paired.jobs, |job| region.loops(job));
     // A job that mixes and checks reads blocks of its own, and then those that it wrote: both may be the same.
-    let reads_and_checks = |job: &Job| job.options.reads() != Some(false) && job.options.verifies_after() != Some(false);
+    let reads_and_checks =
+        |job: &Job| job.options.reads() != Some(false) && job.options.verifies_after() != Some(false);
     let checks_too = way == Way::Read && paired.jobs.iter().any(reads_and_checks);
     Phase {
         pattern: match (checks, loops) {
