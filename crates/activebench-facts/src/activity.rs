@@ -113,7 +113,7 @@ pub fn fold_activity(source: &dyn EventSource) -> Result<Folded, Unreadable> {
     syncs.extend(&global_syncs);
     syncs.shrink_to_fit();
     syncs.sort_by_key(|call| call.start_ns);
-    name_passes(&mut passes, &opened);
+    name_passes(source, &mut passes, &opened)?;
 
     let Uses { files, mut output_writes, bursts, undecoded, .. } = uses;
     output_writes.sort_by_key(|write| write.span.start_ns);
@@ -296,23 +296,48 @@ fn instant(event: &NameEvent) -> CallSpan {
     CallSpan { start_ns: event.at_ns, end_ns: event.at_ns, tid: event.tid, op: event.op, returned: event.returned }
 }
 
-/// Sets the name of each pass on a file with several names.
-fn name_passes(passes: &mut [Pass], opened: &[(u64, FileId, String)]) {
+/// Sets the name of each pass on a file with several names: that of its own open.
+///
+/// Mostly that is the last name that was first used before: a deleted file leaves its inode to a new one. Only the opens
+/// under an earlier name are kept.
+fn name_passes(
+    source: &dyn EventSource,
+    passes: &mut [Pass],
+    opened: &[(u64, FileId, String)],
+) -> Result<(), Unreadable> {
     let mut files: Vec<FileId> = opened.iter().map(|(_, file, _)| *file).collect();
     files.sort_unstable();
     let with_several = files.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| (pair[0], Vec::new()));
     let mut names: HashMap<FileId, Vec<(u64, &str)>> = with_several.collect();
     drop(files);
+    if names.is_empty() {
+        return Ok(());
+    }
     for (at_ns, file, name) in opened {
         if let Some(names) = names.get_mut(file) {
             names.push((*at_ns, name));
         }
     }
-    for pass in passes {
-        let (Some(names), Some(open)) = (names.get(&pass.file), pass.open) else { continue };
-        let known = names.partition_point(|(at_ns, _)| *at_ns <= open.end_ns);
-        pass.name = known.checked_sub(1).map(|last| names[last].1.to_owned());
+    let last = |file: FileId, at_ns: u64| -> Option<&str> {
+        let names = names.get(&file)?;
+        let known = names.partition_point(|(first_ns, _)| *first_ns <= at_ns);
+        known.checked_sub(1).map(|last| names[last].1)
+    };
+    let mut earlier: HashMap<(u32, u64), String> = HashMap::default();
+    for batch in source.names() {
+        for event in batch?.into_iter().filter(|event| event.op == Op::Open) {
+            let last = event.file.and_then(|file| last(file, event.at_ns));
+            if last.is_some_and(|last| last != event.name) {
+                earlier.insert((event.tid, event.at_ns), event.name);
+            }
+        }
     }
+    for pass in passes {
+        let Some(open) = pass.open else { continue };
+        let Some(last) = last(pass.file, open.end_ns) else { continue };
+        pass.name = Some(earlier.get(&(open.tid, open.end_ns)).map_or(last, String::as_str).to_owned());
+    }
+    Ok(())
 }
 
 /// Returns the files in the order of their first use, each with its names in the order of theirs.

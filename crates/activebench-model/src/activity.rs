@@ -221,8 +221,9 @@ pub struct Pass {
     pub kind: FileKind,
     /// Bits of [`crate::call::open_bits`].
     pub open_flags: u32,
-    /// Name of the file, where the inode had several: deleted files leave their inode numbers to new ones. The last name
-    /// that was first used before the pass began; `None` where there was at most one name.
+    /// Name under which the file was opened, where the inode had several: deleted files leave their inode numbers to new
+    /// ones. The last name that was first used before, where the record of the open's own name is lost; `None` where there
+    /// was at most one name.
     #[serde(default)]
     pub name: Option<String>,
     /// `None` for a descriptor that was inherited.

@@ -347,6 +347,27 @@ fn tasks_files_names_and_deletions() {
 }
 
 #[test]
+fn a_pass_has_the_name_of_its_own_open() {
+    let mut story = Story::new();
+    for name in ["a", "b", "a", "b"] {
+        story.open(3, name);
+        story.close(3);
+    }
+    story.file = OTHER_FILE;
+    story.open(3, "c");
+    let activity = story.activity();
+    let names: Vec<Option<&str>> = activity.passes.iter().map(|pass| pass.name.as_deref()).collect();
+    assert_eq!(names, [Some("a"), Some("b"), Some("a"), Some("b"), None]);
+
+    // Without the records of the later opens it is the last name that was known before.
+    let known = story.events.names.len() - 3;
+    story.events.names.truncate(known);
+    let activity = story.activity();
+    let names: Vec<Option<&str>> = activity.passes.iter().map(|pass| pass.name.as_deref()).collect();
+    assert_eq!(names, [Some("a"), Some("b"), Some("b"), Some("b"), None]);
+}
+
+#[test]
 fn a_tool_without_an_adapter_still_has_phases() {
     let mut story = Story::new();
     story.open(3, "/mnt/a b");
