@@ -44,6 +44,8 @@ struct io_uring_sqe {
 enum { URING_POLLED = 1 };
 /* Its length is what it says at its completion. */
 #define LENGTH_LATER (~0ull)
+/* Beside the length of a request that was refused: it has no position. */
+#define OF_REFUSED (1ull << 63)
 
 static always_inline u16 op_of_uring(struct io_kiocb *request, u8 opcode)
 {
@@ -298,7 +300,9 @@ static always_inline void refused(struct io_uring_sqe *entry, struct io_kiocb *r
 	call->tgid = task->tgid;
 	call->fd = entry->flags & URING_FIXED_FILE ? -2 - entry->fd : entry->fd;
 	call->op = op;
-	call->requested = (op == OP_URING_READ || op == OP_URING_WRITE) && !is_vectored(opcode) ? entry->len : 0;
+	call->requested = OF_REFUSED;
+	if ((op == OP_URING_READ || op == OP_URING_WRITE) && !is_vectored(opcode))
+		call->requested |= entry->len;
 	if (!slot)
 		submitted_besides(address, call);
 }
@@ -396,7 +400,6 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 	struct async_call *call;
 	struct task_state *state;
 	struct file *file;
-	int was_issued;
 	u64 end_ns;
 	u32 asked = 0;
 
@@ -420,17 +423,18 @@ static always_inline void completed(u64 *context, u64 address, s32 result)
 		return;
 	}
 	/* The kernel never looked for the file of one that was refused, or cancelled before it was issued. */
-	was_issued = file != NULL;
 	if (!file)
 		file = file_of(bpf_get_current_task_btf(), call->fd);
 	call->offset = -1;
 	/* The position was advanced by what was moved. */
-	if (was_issued && (call->op == OP_URING_READ || call->op == OP_URING_WRITE)) {
+	if (call->requested != LENGTH_LATER && call->requested & OF_REFUSED) {
+		call->requested &= ~OF_REFUSED;
+	} else if (call->op == OP_URING_READ || call->op == OP_URING_WRITE) {
 		call->offset = COPIED_FIELD(&copy, io, kiocb.ki_pos) - (result > 0 ? result : 0);
 		asked = COPIED_FIELD(&copy, io, kiocb.ki_flags);
+		if (call->requested == LENGTH_LATER)
+			call->requested = COPIED_FIELD(&copy, io, len);
 	}
-	if (call->requested == LENGTH_LATER)
-		call->requested = COPIED_FIELD(&copy, io, len);
 	if (state->ring_request == address) {
 		state->ring_request = 0;
 		state->ring_inline = 1;
