@@ -188,6 +188,8 @@ thresholds! {
     ab112_page_cache_served_ratio = 0.05, Ratio, "default";
     /// AB112: by how much the share that compression leaves, or that repeats, may differ from what the option asks for.
     ab112_content_difference_ratio = 0.15, Ratio, "default; fio 3.33 stays within 0.02 (measured)";
+    /// AB112: standard deviations that chance may take from the share of duplicates among as many draws.
+    ab112_chance_deviations_count = 4.0, Count, "default: 1 honest pass in 16,000";
     /// AB113: bytes by which size and movement may differ.
     ab113_difference_bytes = 0.0, Bytes, "both are exact counts";
     /// AB201: share of the bytes read that did not enter the page cache, from which on it warns.

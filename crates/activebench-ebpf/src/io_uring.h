@@ -266,10 +266,7 @@ int io_uring_submit_sqe(u64 *context)
 	return 0;
 }
 
-/*
- * A request that the kernel refuses, before it is submitted, for what the entry says. Its completion comes like that of
- * any other.
- */
+/* The kernel refuses an entry before it submits the request, and completes the request as usual. */
 static always_inline void refused(struct io_uring_sqe *entry, struct io_kiocb *request, struct task_state *state)
 {
 	struct task_struct *task;
@@ -307,7 +304,7 @@ static always_inline void refused(struct io_uring_sqe *entry, struct io_kiocb *r
 		submitted_besides(address, call);
 }
 
-/* Linux before 6.0 hands over something else in place of the request: there it does not load. */
+/* Where a kernel hands over something else in place of the request, it does not load. */
 SEC("tp_btf/io_uring_req_failed")
 int io_uring_req_failed(u64 *context)
 {

@@ -97,7 +97,8 @@ pub(crate) fn of_run(
 fn keep_summarised(all: &[(Measurement, ToolOutput)], shown: &Shown<'_>, kept: &mut [bool]) {
     let mut by_work: BTreeMap<(&str, Vec<&str>), Vec<usize>> = BTreeMap::new();
     for (place, (measurement, _)) in all.iter().enumerate() {
-        let work = execution::work_of(&measurement.command);
+        let Some(adapter) = adapter_by_name(&measurement.tool) else { continue };
+        let work = execution::work_of(adapter, &measurement.command);
         by_work.entry((&measurement.tool, work)).or_default().push(place);
     }
     for ((tool, _), places) in by_work {

@@ -298,8 +298,7 @@ fn instant(event: &NameEvent) -> CallSpan {
 
 /// Sets the name of each pass on a file with several names: that of its own open.
 ///
-/// Mostly that is the last name that was first used before: a deleted file leaves its inode to a new one. Only the opens
-/// under an earlier name are kept.
+/// Usually this is the newest name: a new file gets the inode of a deleted one. Only opens under an older name are kept.
 fn name_passes(
     source: &dyn EventSource,
     passes: &mut [Pass],
@@ -318,24 +317,24 @@ fn name_passes(
             names.push((*at_ns, name));
         }
     }
-    let last = |file: FileId, at_ns: u64| -> Option<&str> {
+    let newest = |file: FileId, at_ns: u64| -> Option<&str> {
         let names = names.get(&file)?;
         let known = names.partition_point(|(first_ns, _)| *first_ns <= at_ns);
-        known.checked_sub(1).map(|last| names[last].1)
+        known.checked_sub(1).map(|place| names[place].1)
     };
-    let mut earlier: HashMap<(u32, u64), String> = HashMap::default();
+    let mut older: HashMap<(u32, u64), String> = HashMap::default();
     for batch in source.names() {
         for event in batch?.into_iter().filter(|event| event.op == Op::Open) {
-            let last = event.file.and_then(|file| last(file, event.at_ns));
-            if last.is_some_and(|last| last != event.name) {
-                earlier.insert((event.tid, event.at_ns), event.name);
+            let newest = event.file.and_then(|file| newest(file, event.at_ns));
+            if newest.is_some_and(|newest| newest != event.name) {
+                older.insert((event.tid, event.at_ns), event.name);
             }
         }
     }
     for pass in passes {
         let Some(open) = pass.open else { continue };
-        let Some(last) = last(pass.file, open.end_ns) else { continue };
-        pass.name = Some(earlier.get(&(open.tid, open.end_ns)).map_or(last, String::as_str).to_owned());
+        let Some(newest) = newest(pass.file, open.end_ns) else { continue };
+        pass.name = Some(older.get(&(open.tid, open.end_ns)).map_or(newest, String::as_str).to_owned());
     }
     Ok(())
 }

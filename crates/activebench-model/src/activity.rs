@@ -60,15 +60,15 @@ impl Activity {
         devices.into_iter().filter_map(|(device, is_virtual)| is_virtual.then_some(device)).collect()
     }
 
-    /// Returns a test for passes on files under a name that `is_its` accepts. A deleted file leaves its inode to a new
-    /// one: where an inode had several names, the one under which the pass began counts.
+    /// Returns a test for passes on files with a name that `is_its` accepts. If the inode had several names, that of the
+    /// pass counts ([`Pass::name`]): a new file may get the inode of a deleted one.
     pub fn has_name<'a>(&self, is_its: impl Fn(&str) -> bool + 'a) -> impl Fn(&Pass) -> bool + 'a {
         let named = self.files.iter().filter(|file| file.names.iter().any(|name| is_its(name)));
         let files: HashSet<FileId> = named.map(|file| file.id).collect();
         move |pass| pass.name.as_deref().map_or_else(|| files.contains(&pass.file), &is_its)
     }
 
-    /// Returns the passes on files under a name that `is_its` accepts, as [`Self::has_name`] tells, in their order.
+    /// Returns the passes for which [`Self::has_name`] is true, in their order.
     pub fn passes_named(&self, is_its: impl Fn(&str) -> bool) -> Vec<&Pass> {
         let is_named = self.has_name(is_its);
         self.passes.iter().filter(|pass| is_named(pass)).collect()
@@ -221,9 +221,8 @@ pub struct Pass {
     pub kind: FileKind,
     /// Bits of [`crate::call::open_bits`].
     pub open_flags: u32,
-    /// Name under which the file was opened, where the inode had several: deleted files leave their inode numbers to new
-    /// ones. The last name that was first used before, where the record of the open's own name is lost; `None` where there
-    /// was at most one name.
+    /// Name under which the file was opened, if the inode had several names: a new file may get the inode of a deleted
+    /// one. If the record of that name is lost, it is the newest name known then. `None` with at most one name.
     #[serde(default)]
     pub name: Option<String>,
     /// `None` for a descriptor that was inherited.

@@ -412,10 +412,10 @@ fact_names! {
     /// Largest possible error of `steal_ns`: its growth between the readings around the window's ends.
     /// Missing where readings are missing. Scope: host. Source: `/proc/stat`.
     StealError = "steal_error_ns", Ns;
-    /// Largest share of the last fifth of the pass that one task can have lost to the hypervisor: the `steal_ns` of that
-    /// fifth with its largest possible error, over the fifth's length. Above 1 where several CPUs lost much. The fifth is
-    /// that of `throughput_fifth_5_bytes_per_sec`, and of a pass over names that of `name_rate_fifth_5_ops_per_sec`.
-    /// Missing where readings are missing, or where there is no such fifth. Scope: host. Source: `/proc/stat`.
+    /// Largest share of the last fifth of the pass that one task can have lost to the hypervisor. It is the steal time of
+    /// all CPUs in that fifth, with its largest possible error, divided by the fifth's duration. It may exceed 1. The
+    /// fifth is that of `throughput_fifth_5_bytes_per_sec`, or of `name_rate_fifth_5_ops_per_sec` for a pass over names.
+    /// Missing without readings around the fifth, and when that rate is missing. Scope: host. Source: `/proc/stat`.
     LastFifthStealAtMost = "steal_last_fifth_at_most_ratio", Ratio;
     /// Data of others that was waiting for writeback when the window began (`Dirty` and `Writeback` of the whole host):
     /// the smallest reading from the start of the run to then. What the tree itself had written and not synced is

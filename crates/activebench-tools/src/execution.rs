@@ -191,10 +191,14 @@ pub fn is_quoted(adapter: &dyn Adapter, command: &CommandLine, printed: &ToolOut
     shown.has(&rates, |line| !is_of_others(line))
 }
 
-/// Returns the words of a command of an everyday program without those that name its files: executions with the same
-/// ones do the same work.
-pub fn work_of(command: &CommandLine) -> Vec<&str> {
-    let names_file = |word: &&str| ["if=", "of="].iter().any(|operand| word.starts_with(operand));
+/// Returns the words of a tool's command without those that name its files. Executions with the same words do the same
+/// work.
+pub fn work_of<'a>(adapter: &dyn Adapter, command: &'a CommandLine) -> Vec<&'a str> {
+    let files = adapter.vetted(&command.argv).files;
+    let names_file = |word: &&str| {
+        let value = word.split_once('=').map_or(*word, |(_, value)| value);
+        files.iter().any(|file| file == value)
+    };
     command.argv.iter().map(String::as_str).filter(|word| !names_file(word)).collect()
 }
 
@@ -490,6 +494,17 @@ mod tests {
         check("average 243.333 MB/s\n", 3, false);
         check("average 110 MB/s\n", 1, false);
         check("", 3, false);
+    }
+
+    #[test]
+    fn the_same_work_on_other_files_is_the_same() {
+        let command =
+            |line: &str| CommandLine { argv: line.split(' ').map(str::to_owned).collect(), cwd: "/".to_owned() };
+        let lines = ["dd if=/dev/zero of=a bs=1M", "dd if=/dev/zero of=b bs=1M", "dd if=c of=d bs=1M"].map(command);
+        let work = lines.each_ref().map(|line| work_of(&crate::dd::Dd, line));
+        assert_eq!(work[0], ["dd", "if=/dev/zero", "bs=1M"]);
+        assert_eq!(work[0], work[1]);
+        assert_eq!(work[2], ["dd", "bs=1M"]);
     }
 
     #[test]

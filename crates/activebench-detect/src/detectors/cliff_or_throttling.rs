@@ -20,8 +20,8 @@
 //! Where a tracer observed, it is undecided when somebody waited for a CPU for 2 % of the window or more: a tracer stops
 //! the tool at calls, and that takes longer when others want the CPUs.
 //!
-//! It is undecided when the fall stays within the limit without the time that the hypervisor took in the last fifth
-//! (`steal_last_fifth_at_most_ratio`). That time is added over the CPUs, and all of it may have been one task's.
+//! It is undecided when steal time alone may explain the fall. For this the last rate is divided by the rest of its fifth
+//! (1 - `steal_last_fifth_at_most_ratio`). The steal time is a sum over the CPUs, because one task may have lost all of it.
 //!
 //! The fall must be more than 4 standard errors (ten slices per fifth), so that a short pause does not count. Windows
 //! below 5 s and passes of fewer than 100 calls are not judged.
@@ -152,8 +152,8 @@ fn starved_by_observation(run: &Run<'_>, phase: &Phase) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Where the hypervisor gave the CPUs to others in the last fifth only, calls took longer there and the storage has no
-/// part in it. `kept` is the last rate over the first.
+/// Steal time in the last fifth makes calls longer there, however fast the storage is. `kept` is the last rate divided by
+/// the first.
 fn starved_by_hypervisor(run: &Run<'_>, phase: &Phase, kept: f64) -> Result<(), Halt> {
     let stolen = run.fact(phase, FactName::LastFifthStealAtMost)?;
     if kept < run.thresholds.ab703_last_fifth_warn_ratio.value.value * (1.0 - stolen) {

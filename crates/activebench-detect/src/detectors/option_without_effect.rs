@@ -9,7 +9,7 @@
 //!
 //! | promise | shown by |
 //! | --- | --- |
-//! | O_DIRECT | `direct_ratio` at least 99.9 %; of writes, all but the rest behind the last whole block |
+//! | O_DIRECT | `direct_ratio` at least 99.9 %; of writes, all but the rest behind the last whole block (with a sync inside the clock if there is no whole block) |
 //! | O_SYNC, O_DSYNC (writing passes) | `sync_write_ratio` at least 99.9 % |
 //! | a sync inside the clock (writing passes) | `syncs_inside` or `msyncs` above 0, or a sync found in the pass |
 //! | a sync after each N writes (writing passes) | `syncs_inside` and `msyncs` at least 90 % of `write_calls` / N, less one per task |
@@ -17,7 +17,7 @@
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
 //! | data that compresses by a percentage (writing passes) | what compression leaves of the samples differs by at most 15 points |
-//! | data with a percentage of duplicates (writing passes) | duplicates among the samples are at most 15 points more, or what 4 standard deviations of as many draws allow; fewer only where all writes were sampled |
+//! | data with a percentage of duplicates (writing passes) | duplicates among the samples are at most 15 points more, or 4 standard deviations of the draw (binomial); fewer only where all writes were sampled |
 //! | random data for each write | compression leaves at least 85 % of the samples, and at most 15 % are duplicates |
 //! | CPU cache purged (reading passes) | nothing promised for storage: warns when 5 % of reads came from the page cache |
 //!
@@ -66,9 +66,6 @@ const FACTS: &[FactName] = &[
     FactName::PayloadCompressed,
     FactName::PayloadDuplicates,
 ];
-
-/// Standard deviations by which the share of duplicates among as many draws may differ.
-const CHANCE_DEVIATIONS: f64 = 4.0;
 
 /// See the head of this file.
 pub static DETECTOR: Detector = Detector {
@@ -257,9 +254,9 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
     }
 }
 
-/// Returns true if all that did not use `O_DIRECT` is the rest behind the last whole block. A device takes whole blocks only,
-/// so that dd writes such a rest through the page cache, and syncs it inside its clock. Where there is no whole block, that
-/// sync has to be there.
+/// Returns true if all that did not use `O_DIRECT` is the rest behind the last whole block. A device takes whole blocks
+/// only. dd writes the rest through the page cache and syncs it inside its clock. If the rest is all, this sync is
+/// required.
 fn is_rest_of_a_block(run: &Run<'_>, phase: &Phase) -> Result<bool, Halt> {
     let Some(block) = phase.block_bytes.filter(|block| *block > 0 && phase.direction == Direction::Write) else {
         return Ok(false);
@@ -325,8 +322,9 @@ fn content(case: &Case<'_>, phase: &Phase, mechanism: Mechanism) -> Result<Optio
             let (asked, words) = (share(percent), format!("data with {percent} % duplicates"));
             // Of samples, the other one of two like writes may be missing.
             let differs = if are_all { (repeated - asked).abs() } else { repeated - asked };
-            // Each write is drawn: of few, more or fewer than asked for repeat by chance.
-            let by_chance = CHANCE_DEVIATIONS * (asked * (1.0 - asked) / samples.max(1.0)).sqrt();
+            // The tool draws for each write if it repeats another one.
+            let deviation = (asked * (1.0 - asked) / samples.max(1.0)).sqrt();
+            let by_chance = case.thresholds().ab112_chance_deviations_count.value.value * deviation;
             (differs > most.max(by_chance)).then(|| (differs, words, of_repeated()))
         }
         _ => {

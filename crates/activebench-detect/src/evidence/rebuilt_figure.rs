@@ -653,6 +653,7 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
     }
     if phase.after_ramp && !metric.is_latency() && !metric.is_cpu() {
         facts.push(rate_window(phase));
+        facts.extend(bytes());
         facts.extend(longest_operations(phase));
         facts.push(FactName::InFlightAtStart);
     }
@@ -745,7 +746,7 @@ pub(crate) fn compare(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Agr
     }
     let Noise { typical, bound } = match timed {
         true => noise_share(run, phase, excess)?,
-        false if claim.metric.is_count() => Noise {
+        false if claim.metric.is_count() && phase.after_ramp => Noise {
             typical: at_the_ramps_end(run, phase)?,
             bound: begun_before(phase, run.fact(phase, rate_window(phase))?),
         },
@@ -973,11 +974,11 @@ fn untimed_start(phase: &Phase, window_ns: f64) -> Result<f64, String> {
     }
 }
 
-/// The operations at the end of the ramp that the tool and the observer may count differently, as a share of the pass:
+/// The operations at the end of a ramp that the tool and the observer may count differently, as a share of the pass:
 /// one for each buffer.
 fn at_the_ramps_end(run: &Run<'_>, phase: &Phase) -> Result<f64, String> {
     let moved = run.moved(phase)?;
-    Ok(if phase.after_ramp && moved > 0.0 { buffers_bytes(phase) / moved } else { 0.0 })
+    Ok(if moved > 0.0 { buffers_bytes(phase) / moved } else { 0.0 })
 }
 
 /// The facts with the longest operations that the clock of a pass may have waited for. Both directions of a mix have one

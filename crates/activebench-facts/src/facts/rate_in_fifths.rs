@@ -109,6 +109,20 @@ pub(super) fn time_together(phase: &Phase, tasks: &PartTasks) -> Result<Window, 
     Ok(Window { start_ns, end_ns })
 }
 
+/// Returns the last fifth of the time over which a phase has its rates: of the time in which all tasks were working, and
+/// of the window for a pass over names.
+///
+/// # Errors
+/// Returns the reason when there is no such time.
+pub(super) fn last_fifth(phase: &Phase) -> Result<Window, String> {
+    let whole = match &phase.names {
+        Some(_) => phase.window.ok_or("the times of the pass are not known")?,
+        None => time_together(phase, &PartTasks::of(&phase.parts))?,
+    };
+    let last = Window { start_ns: whole.end_ns - whole.duration_ns() / 5, end_ns: whole.end_ns };
+    if last.duration_ns() == 0 { Err("the pass does not have a measurable duration".to_owned()) } else { Ok(last) }
+}
+
 impl Fifths {
     pub(super) fn new(span: Window) -> Self {
         Self { span, bytes: [0.0; SLICES] }

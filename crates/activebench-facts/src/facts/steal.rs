@@ -9,12 +9,12 @@ use activebench_model::phase::{Phase, Window};
 use activebench_model::units::Quantity;
 
 use super::cpu_times::NEAR_ENOUGH;
-use super::part_index::PartTasks;
-use super::rate_in_fifths::time_together;
+use super::rate_in_fifths::last_fifth;
 use activebench_model::source::{EventSource, Unreadable};
 
 /// Source of steal time.
 const SOURCE: &str = "/proc/stat";
+const UNCOVERED: &str = "the readings of the steal time do not cover the pass";
 
 /// Readings by CPU, each `(time, steal)`, in order.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Readings {
         let readable = processors > 0 && stolen.unread == 0 && coverage.steal_unread.is_none();
         let error = match readable {
             true => Fact::complete(Quantity::ns(stolen.error_ns), Scope::Host, SOURCE),
-            false => Fact::missing("the readings of the steal time do not cover the pass", Scope::Host, SOURCE),
+            false => Fact::missing(UNCOVERED, Scope::Host, SOURCE),
         };
         let (time, share) = if processors == 0 || stolen.unread == processors {
             let why = coverage.steal_unread.as_deref().unwrap_or("this run has no readings of the steal time");
@@ -95,10 +95,9 @@ impl Readings {
     pub(super) fn add_last_fifth(&self, coverage: &Coverage, phase: &mut Phase) {
         let most = last_fifth(phase).and_then(|last| {
             let stolen = self.stolen(last);
-            let reason = || "the readings of the steal time do not cover the pass".to_owned();
             match &coverage.steal_unread {
                 Some(why) => Err(why.clone()),
-                None if self.0.is_empty() || stolen.unread > 0 => Err(reason()),
+                None if self.0.is_empty() || stolen.unread > 0 => Err(UNCOVERED.to_owned()),
                 None => Ok((stolen.steal_ns + stolen.error_ns) as f64 / last.duration_ns() as f64),
             }
         });
@@ -108,16 +107,6 @@ impl Readings {
         };
         phase.facts.insert(FactName::LastFifthStealAtMost, fact);
     }
-}
-
-/// Returns the last fifth of a pass in which its rate is compared.
-fn last_fifth(phase: &Phase) -> Result<Window, String> {
-    let whole = match &phase.names {
-        Some(_) => phase.window.ok_or("the times of the pass are not known")?,
-        None => time_together(phase, &PartTasks::of(&phase.parts))?,
-    };
-    let last = Window { start_ns: whole.end_ns - whole.duration_ns() / 5, end_ns: whole.end_ns };
-    if last.duration_ns() == 0 { Err("the pass does not have a measurable duration".to_owned()) } else { Ok(last) }
 }
 
 /// Returns the steal time at a moment, and its largest possible error: it grew at an unknown time between
@@ -141,13 +130,17 @@ mod tests {
 
     use super::*;
 
-    fn facts(readings: &[(u64, u32, u64)], coverage: &Coverage, window: (u64, u64)) -> Facts {
+    fn of(readings: &[(u64, u32, u64)]) -> Readings {
         let mut all = Readings::default();
         for (at_ns, cpu, steal_ns) in readings {
             all.0.entry(*cpu).or_default().push((*at_ns, *steal_ns));
         }
+        all
+    }
+
+    fn facts(readings: &[(u64, u32, u64)], coverage: &Coverage, window: (u64, u64)) -> Facts {
         let mut facts = Facts::default();
-        all.add_facts(coverage, Window { start_ns: window.0, end_ns: window.1 }, &mut facts);
+        of(readings).add_facts(coverage, Window { start_ns: window.0, end_ns: window.1 }, &mut facts);
         facts
     }
 
@@ -171,12 +164,8 @@ mod tests {
         let names = NamePass { operation: NameOperation::Create, requested: None, spans: Vec::new() };
         let window = Some(Window { start_ns: 1_000, end_ns: 6_000 });
         let share = |readings: &[(u64, u32, u64)], coverage: &Coverage| {
-            let mut all = Readings::default();
-            for (at_ns, cpu, steal_ns) in readings {
-                all.0.entry(*cpu).or_default().push((*at_ns, *steal_ns));
-            }
             let mut phase = Phase { window, names: Some(names.clone()), ..Phase::planned("p", "p", Direction::None) };
-            all.add_last_fifth(coverage, &mut phase);
+            of(readings).add_last_fifth(coverage, &mut phase);
             phase.facts.complete(FactName::LastFifthStealAtMost)
         };
         let coverage = Coverage::default();

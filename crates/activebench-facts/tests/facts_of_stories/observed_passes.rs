@@ -62,6 +62,21 @@ fn a_file_that_is_written_synced_and_read_has_two_passes_with_the_spans_that_a_p
 }
 
 #[test]
+fn data_with_the_inode_of_a_program_that_was_deleted_is_data() {
+    let mut story = Story::new();
+    story.open(3, "/usr/bin/tool");
+    story.reads(3, 1);
+    story.close(3);
+    story.open(3, "/mnt/a");
+    story.writes(3, 4);
+    story.fsync(3);
+    story.close(3);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    assert!(passes.passes().iter().any(|pass| pass.direction == Direction::Write && pass.bytes == 4 * BLOCK));
+}
+
+#[test]
 fn files_that_are_written_one_after_the_other_are_passes_each_and_together() {
     let mut story = Story::new();
     for number in 0..3 {

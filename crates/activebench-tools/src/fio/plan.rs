@@ -520,3 +520,51 @@ fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
     }
     promises
 }
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::command::CommandLine;
+
+    use super::*;
+    use crate::adapter::Adapter;
+    use crate::fio::Fio;
+
+    fn phases(options: &str) -> Vec<Phase> {
+        let argv = format!("fio --name=a --size=1m {options}").split_whitespace().map(str::to_owned).collect();
+        Fio.plan(&CommandLine { argv, cwd: "/".to_owned() }, &[]).phases
+    }
+
+    #[test]
+    fn data_is_new_in_one_pass_over_the_files_alone() {
+        for (options, expected) in [
+            ("", Mechanism::FreshData),
+            ("--loops=1", Mechanism::FreshData),
+            ("--loops=2", Mechanism::CompressibleData(0)),
+            ("--time_based --runtime=1", Mechanism::CompressibleData(0)),
+            ("--io_size=4m", Mechanism::CompressibleData(0)),
+            ("--loops=2 --randrepeat=0", Mechanism::FreshData),
+        ] {
+            let phases = phases(&format!("--rw=write --refill_buffers {options}"));
+            let found: Vec<_> = phases[0].promises.iter().map(|promise| promise.mechanism).collect();
+            assert_eq!(found, [expected], "{options}");
+        }
+        let duplicates =
+            |options: &str| phases(&format!("--rw=write --dedupe_percentage=20 {options}"))[0].promises.len();
+        assert_eq!((duplicates(""), duplicates("--loops=2")), (1, 0));
+    }
+
+    #[test]
+    fn a_mixed_job_that_checks_reads_twice_by_design_and_so_do_strided_zones() {
+        let reads = |options: &str| {
+            let phase = phases(options).into_iter().find(|phase| phase.direction == Direction::Read).expect("reads");
+            (phase.pattern, phase.loops)
+        };
+        assert_eq!(reads("--rw=rw"), (Pattern::Sequential, 1));
+        assert_eq!(reads("--rw=rw --verify=crc32c"), (Pattern::Unknown, 2));
+        assert_eq!(reads("--rw=read --verify=crc32c"), (Pattern::Sequential, 1));
+        assert_eq!(reads("--rw=read"), (Pattern::Sequential, 1));
+        let zones = "--zonesize=64k --zonerange=128k --zoneskip=64k";
+        assert_eq!(reads(&format!("--rw=read --zonemode=strided {zones}")), (Pattern::Strided, 1));
+        assert_eq!(reads(&format!("--rw=read --zonemode=zbd {zones}")).0, Pattern::Unknown);
+    }
+}

@@ -11,8 +11,8 @@ const MIB: f64 = 1_048_576.0;
 /// Steps of the histogram of latencies: 1024 from 0.001 ms to 100 s, on a logarithmic scale (sysbench 1.0.20,
 /// `sb_logger.c`): each is 1.8 % above the one before it.
 const HISTOGRAM_STEP: f64 = 0.0182;
-/// The rates are over a time that sysbench reads after the total: some tenths of a millisecond later, and where others
-/// want the CPUs much later (measured: 0.7 ms, 13 ms on a busy machine).
+/// sysbench reads the time of its rates after the total time: 0.7 ms later, 13 ms on a busy machine (measured). This
+/// bound is a guess above both.
 const BETWEEN_CLOCKS_S: f64 = 0.05;
 
 /// Returns true if a text is certainly of this test.
