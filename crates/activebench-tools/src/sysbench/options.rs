@@ -152,12 +152,14 @@ impl Options {
         }
     }
 
-    /// Returns the bytes of a request in this mode.
+    /// Returns the bytes of each request in this mode, above 0; `None` where those at the ends of the files are shorter.
     pub(super) fn request_bytes(&self, mode: Option<Mode>) -> Option<u64> {
-        match mode? {
-            Mode::SeqRead | Mode::SeqWrite | Mode::SeqRewrite => self.block_bytes?.checked_mul(self.merged_blocks?),
-            Mode::RandomRead | Mode::RandomWrite | Mode::RandomMixed => self.block_bytes,
-        }
+        let request = match mode? {
+            Mode::SeqRead | Mode::SeqWrite | Mode::SeqRewrite => self.block_bytes?.checked_mul(self.merged_blocks?)?,
+            Mode::RandomRead | Mode::RandomWrite | Mode::RandomMixed => self.block_bytes?,
+        };
+        let of_file = self.total_bytes?.checked_div(self.files)?;
+        (request > 0 && of_file >= request && of_file.is_multiple_of(request)).then_some(request)
     }
 
     /// Takes over what the report says, which is what sysbench did: a configuration file may have set it, and a text may
@@ -165,6 +167,7 @@ impl Options {
     pub(super) fn with_printed(mut self, output: &ToolOutput) -> Self {
         let text = String::from_utf8_lossy(&output.stdout);
         let is_run = text.lines().any(|line| line.trim_end() == "File operations:");
+        let has_command = self.task.is_some() && !self.has_config;
         if self.task.is_none() && is_run {
             self.task = Some(Task::Run);
         }
@@ -183,6 +186,13 @@ impl Options {
                 self.fsync_freq = rest.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1);
             } else if let Some(text) = line.strip_prefix("Block size ") {
                 self.block_bytes = printed_size(text).or(self.block_bytes);
+            } else if let Some((files, each)) = line.strip_suffix(" each").and_then(|line| line.split_once(" files, "))
+            {
+                let Ok(files) = files.parse::<u64>() else { continue };
+                self.files = files;
+                let printed = printed_size(each).and_then(|bytes| bytes.checked_mul(files));
+                // A part of a unit is printed rounded; the command knows it exactly.
+                self.total_bytes = printed.or(self.total_bytes.filter(|_| has_command));
             } else if let Some(rest) = line.strip_prefix("Merging requests up to ") {
                 let bytes = rest.strip_suffix(" for sequential IO.").and_then(printed_size);
                 self.merged_blocks = bytes.zip(self.block_bytes).and_then(|(bytes, block)| bytes.checked_div(block));
@@ -311,5 +321,16 @@ mod tests {
         assert_eq!(printed("Merging requests up to 64KiB for sequential IO.\n"), Some(65536));
         assert_eq!(printed("Merging requests up to many for sequential IO.\n"), None);
         assert_eq!(printed(""), Some(16384));
+        assert_eq!(printed("8 files, 24KiB each\n"), None);
+        assert_eq!(printed("8 files, 32KiB each\n"), Some(16384));
+    }
+
+    #[test]
+    fn the_last_request_of_a_file_may_be_shorter() {
+        let of = |sizes: &str| options(&format!("sysbench fileio {sizes} run")).request_bytes(Some(Mode::RandomMixed));
+        assert_eq!(of("--file-total-size=100M --file-num=128 --file-block-size=64K"), None);
+        assert_eq!(of("--file-total-size=100M --file-num=128 --file-block-size=1M"), None);
+        assert_eq!(of("--file-total-size=128M --file-num=128 --file-block-size=64K"), Some(65536));
+        assert_eq!(of("--file-total-size=some --file-block-size=64K"), None);
     }
 }

@@ -174,19 +174,15 @@ impl Reader<'_> {
         });
     }
 
-    /// Requests per second and bytes per second are one figure where every request has one block.
+    /// Requests per second and bytes per second are one figure where every request has the same bytes.
     fn restate(&mut self, phase: &str) {
-        let whole = |bytes: u64| {
-            let block = self.options.request_bytes(self.options.mode).filter(|block| *block > 0)?;
-            let of_file = bytes.checked_div(self.options.files)?;
-            (of_file >= block && of_file % block == 0).then_some(block as f64)
-        };
         let find = |metric| self.parsed.claims.iter().find(|claim| claim.phase == phase && claim.metric == metric);
         let (Some(block), Some(bytes), Some(requests)) =
-            (self.options.total_bytes.and_then(whole), find(Metric::Throughput), find(Metric::OperationRate))
+            (self.options.request_bytes(self.options.mode), find(Metric::Throughput), find(Metric::OperationRate))
         else {
             return;
         };
+        let block = block as f64;
         let restated = Restated {
             claim: bytes.id.clone(),
             value: Quantity::bytes_per_sec(requests.value.value * block),

@@ -15,7 +15,7 @@ struct Files {
 
 impl Files {
     fn draw(rng: &mut Rng) -> Self {
-        Self { number: one_of(rng, &[1, 2, 4, 8, 16]), mib: one_of(rng, &[32, 64, 128]) }
+        Self { number: one_of(rng, &[1, 2, 4, 8, 16, 32]), mib: one_of(rng, &[32, 64, 100, 128]) }
     }
 
     fn options(self) -> String {
@@ -26,8 +26,9 @@ impl Files {
         format!("sysbench fileio {} prepare", self.options())
     }
 
+    /// Returns the requests that cover the files once. The last one of a file may be shorter.
     fn blocks(self, block_kib: u64) -> u64 {
-        self.mib * 1024 / block_kib
+        (self.mib * 1024 / self.number).div_ceil(block_kib) * self.number
     }
 }
 
@@ -50,6 +51,8 @@ fn beside(rng: &mut Rng) -> &'static str {
             "--report-interval=1",
             "--rand-seed=7",
             "--rand-type=uniform",
+            "--rand-type=gaussian",
+            "--rand-type=pareto",
             "--verbosity=4",
             "--file-merged-requests=0",
         ],
