@@ -257,6 +257,10 @@ pub(super) struct DeviceSeen {
 /// The sums of one phase while events are read.
 struct Counting {
     plan: DevicePlan,
+    /// The last time at which an event of the phase's files can count.
+    last_ns: u64,
+    /// The last time at which an event of any file can count: with layers below, the owner of an event may be unknown.
+    last_of_any_file_ns: u64,
     tallies: ByKind<DeviceTally>,
     /// By level and device.
     below: Vec<HashMap<DeviceNumber, ByKind<BelowTally>>>,
@@ -268,16 +272,18 @@ pub(super) fn read(
     plans: Vec<DevicePlan>,
     own_files: &HashSet<FileId>,
 ) -> Result<Vec<DeviceSeen>, Unreadable> {
-    let spans = plans.iter().enumerate().map(|(number, plan)| (plan.window.start_ns, plan.last_of_any_file(), number));
+    let mut phases: Vec<Counting> = plans.into_iter().map(Counting::new).collect();
+    let spans = phases.iter().enumerate();
+    let spans = spans.map(|(number, phase)| (phase.plan.window.start_ns, phase.last_of_any_file_ns, number));
     let index = SpanIndex::new(spans);
     // Behind them only the data of the phase's own files counts: there may be thousands of phases whose data was never
     // made durable.
-    let later = plans.iter().enumerate().flat_map(|(number, plan)| {
-        let of_file = move |(file, of): (&FileId, &FilePlan)| (*file, (plan.last_of_any_file(), of.durable_ns, number));
-        plan.files.iter().map(of_file).filter(|(_, (from_ns, until_ns, _))| from_ns < until_ns)
+    let later = phases.iter().enumerate().flat_map(|(number, phase)| {
+        let from_ns = phase.last_of_any_file_ns;
+        let of_file = move |(file, of): (&FileId, &FilePlan)| (*file, (from_ns, of.durable_ns, number));
+        phase.plan.files.iter().map(of_file).filter(|(_, (from_ns, until_ns, _))| from_ns < until_ns)
     });
     let later = KeyedSpans::new(later);
-    let mut phases: Vec<Counting> = plans.into_iter().map(Counting::new).collect();
     let mut requests = Requests::default();
     let mut seen = Seen::default();
     for batch in source.block() {
@@ -291,7 +297,7 @@ pub(super) fn read(
             };
             let begun_ns = event.at_ns.saturating_sub(latency_ns);
             let later = event.file.into_iter().flat_map(|file| later.overlapping(file, begun_ns, event.at_ns));
-            let later = later.filter(|number| begun_ns > phases[*number].plan.last_of_any_file());
+            let later = later.filter(|number| begun_ns > phases[*number].last_of_any_file_ns);
             let later: Vec<usize> = later.collect();
             for number in index.overlapping(begun_ns, event.at_ns).chain(later) {
                 let Counting { plan, tallies, .. } = &mut phases[number];
@@ -328,19 +334,6 @@ impl Requests {
             self.latest.insert(event.device, Request { serial: self.made, latency_ns: event.latency_ns });
         }
         self.latest.get(&event.device).copied()
-    }
-}
-
-impl DevicePlan {
-    /// Returns the last time at which an event of any file can count: with layers below, the owner of an event may be
-    /// unknown.
-    fn last_of_any_file(&self) -> u64 {
-        if self.below.levels.is_empty() { self.window.end_ns.max(self.span_end_ns) } else { self.last_ns() }
-    }
-
-    fn last_ns(&self) -> u64 {
-        let files = self.files.values().map(|file| file.durable_ns).max().unwrap_or(0);
-        self.window.end_ns.max(self.span_end_ns).max(files)
     }
 }
 
@@ -438,11 +431,14 @@ impl Counting {
         let fifths = plan.together.iter().flatten().next().map(|span| Fifths::new(*span));
         let tally = DeviceTally { fifths, ..DeviceTally::default() };
         let below = vec![HashMap::default(); plan.below.levels.len()];
-        Self { plan, tallies: ByKind { completed: tally.clone(), queued: tally }, below }
+        let span_end_ns = plan.window.end_ns.max(plan.span_end_ns);
+        let last_ns = plan.files.values().map(|file| file.durable_ns).fold(span_end_ns, u64::max);
+        let last_of_any_file_ns = if below.is_empty() { span_end_ns } else { last_ns };
+        Self { plan, last_ns, last_of_any_file_ns, tallies: ByKind { completed: tally.clone(), queued: tally }, below }
     }
 
     fn close(self, seen: &Seen) -> DeviceSeen {
-        let Self { mut plan, tallies, below } = self;
+        let Self { mut plan, tallies, below, .. } = self;
         let devices = seen.devices(std::mem::replace(&mut plan.devices, Ok(HashSet::default())));
         let of_level = |devices: HashMap<DeviceNumber, ByKind<BelowTally>>| {
             let shown = |(device, tallies): (DeviceNumber, ByKind<BelowTally>)| match seen.takes_bios(device) {
@@ -463,7 +459,7 @@ impl Counting {
     fn add_below(&mut self, event: &BlockEvent) {
         let plan = &self.plan;
         let moves_data = matches!(event.action, BlockAction::Read | BlockAction::Write) && event.status == 0;
-        let in_time = event.at_ns >= plan.window.start_ns && event.at_ns <= plan.last_ns();
+        let in_time = event.at_ns >= plan.window.start_ns && event.at_ns <= self.last_ns;
         if self.below.is_empty() || !moves_data || !in_time {
             return;
         }

@@ -53,11 +53,14 @@ impl SharedBytes {
         for (number, phase) in phases.iter().enumerate() {
             let descriptors: LazyCell<HashSet<_>, _> = LazyCell::new(|| phase.parts.iter().map(descriptor).collect());
             // The two directions of a mix have the same parts and share nothing with others.
-            let same = |other: &usize| phases[*other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
+            let is_same = |other: usize| phases[other].parts.iter().all(|part| descriptors.contains(&descriptor(part)));
+            // Two phases may share many files.
+            let mut known: HashMap<usize, bool> = HashMap::default();
+            let mut same = |other: usize| *known.entry(other).or_insert_with(|| is_same(other));
             if let Some(window) = phase.window {
                 for file in &files[number] {
                     let at_once = by_file.overlapping(*file, window.start_ns, window.end_ns);
-                    if at_once.filter(|other| *other != number).any(|other| !same(&other)) {
+                    if at_once.filter(|other| *other != number).any(|other| !same(other)) {
                         moved[number] = Some((0, 0));
                         shared.insert(*file);
                     }
