@@ -634,8 +634,10 @@ fact_names! {
     ReadLatencyP95Least = "read_latency_p95_least_ns", Ns;
     /// As above, for `read_latency_p99_ns`.
     ReadLatencyP99Least = "read_latency_p99_least_ns", Ns;
-    /// The mean of the timed calls alone, as `read_latency_mean_ns` where all were timed: an untimed call that looks
-    /// long may be a pause of the program. Missing where no call was timed. Source: calls.
+    /// The least that `read_latency_mean_ns` can be: the mean of the timed calls alone, as an untimed one that looks long
+    /// may be a pause of the program, less eight standard errors of what they stand for. Of fewer than eight that stand
+    /// for others only their own time counts. The mean itself where all were timed. Missing where no call was timed.
+    /// Source: calls.
     ReadLatencyMeanLeast = "read_latency_mean_least_ns", Ns;
     /// The longest read call that was timed, less 64 us where others were not: the start of a call that left the processor
     /// can be off by that. Missing where none was timed. Source: calls.

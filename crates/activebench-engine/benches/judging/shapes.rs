@@ -71,6 +71,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     Shape::new("fio-jobs", 4, fio_jobs).up_to(MOST_PHASES as u64),
     Shape::new("fio-threads", 4, fio_threads).up_to(MOST_PHASES as u64),
     Shape::new("fio-files", 4, fio_files),
+    Shape::new("postmark", 6, postmark),
 ];
 
 /// A number of values, each made when it is read.
@@ -141,11 +142,13 @@ pub(crate) struct Made {
     pub(crate) output: ToolOutput,
     /// The tool's adapter and its command line; empty for a tool that no adapter knows.
     argv: Vec<String>,
+    /// The devices from that of the file system down, beside [`DISK`].
+    below: &'static [DeviceNumber],
 }
 
 impl Made {
     fn of_unknown_tool(events: MadeEvents) -> Self {
-        Self { events, output: ToolOutput::default(), argv: Vec::new() }
+        Self { events, output: ToolOutput::default(), argv: Vec::new(), below: &[] }
     }
 
     /// Returns the manifest of a whole observation.
@@ -185,13 +188,16 @@ impl Made {
             coverage.records.insert(class.class(), whole);
         }
         coverage.records.insert(RecordClass::Steal, whole);
-        let disk = Layer { name: "disk".to_owned(), device: DISK, kind: "scsi".to_owned(), ..Layer::default() };
+        let layer =
+            |name: &str, device| Layer { name: name.to_owned(), device, kind: "scsi".to_owned(), ..Layer::default() };
+        let layers = [layer("disk", DISK)].into_iter();
+        let layers = layers.chain(self.below.iter().map(|device| layer("below", *device))).collect();
         manifest.host.targets.push(Target {
             s_dev: DISK,
             mount_point: "/mnt".to_owned(),
             fs_type: "ext4".to_owned(),
             options: String::new(),
-            layers: vec![disk],
+            layers,
             tier: Tier::Block,
         });
         manifest
@@ -527,26 +533,67 @@ fn uring(units: u64) -> Made {
     })
 }
 
-/// Reads that pass the device, one request each.
-fn device_requests(units: u64) -> Made {
-    let mut made = reads(units);
-    made.events.block = Generated::new(units, |number| BlockEvent {
-        at_ns: at(number + 1) + 900,
+/// A request of a block that ends behind a call.
+fn request(call: u64, device: DeviceNumber, action: BlockAction, number: u64, file: FileId) -> BlockEvent {
+    BlockEvent {
+        at_ns: at(call) + 900,
         kind: BlockEventKind::Completed,
-        device: DISK,
+        device,
         sector: number * 8,
         bytes: BLOCK,
-        action: BlockAction::Read,
+        action,
         preflush: false,
         fua: false,
         latency_ns: 700,
         first_of_request: true,
-        file: Some(file(0)),
+        file: Some(file),
         tgid: 0,
         comm: String::new(),
         origin: Origin::Tree,
         status: 0,
+    }
+}
+
+/// Reads that pass the device, one request each.
+fn device_requests(units: u64) -> Made {
+    let mut made = reads(units);
+    made.events.block = Generated::new(units, |number| request(number + 1, DISK, BlockAction::Read, number, file(0)));
+    made
+}
+
+/// PostMark's files on a device over another one: two passes at once share them all, and none is synced.
+fn postmark(units: u64) -> Made {
+    const BELOW: DeviceNumber = DeviceNumber(8 << 20);
+    let of = move |number: u64| {
+        let call = match (number % 3, number / 3 < units) {
+            (0, true) => Call { open_flags: open_bits::WRITABLE | open_bits::CREATE, ..open(number, 3) },
+            (0, false) => Call { open_flags: 0, ..open(number, 3) },
+            (1, true) => data(number, Op::Write, 3, 0),
+            (1, false) => data(number, Op::Read, 3, 0),
+            _ => call(number, Op::Close, 3),
+        };
+        Call { file: Some(file(number / 3 % units)), ..call }
+    };
+    let mut made = one_process(6 * units, of);
+    made.events.tasks = tasks("/usr/bin/postmark", 0, |_| (0, 0, 0, 0));
+    made.events.names = Generated::new(2 * units, move |pass| name_of(&of(3 * pass), format!("/mnt/{}", pass % units)));
+    made.events.block = Generated::new(2 * units, move |number| {
+        let device = if number % 2 == 0 { BELOW } else { DISK };
+        request(3 * units + number / 2 * 3 + 1, device, BlockAction::Write, number / 2, file(number / 2))
     });
+    made.below = &[BELOW];
+    made.argv = ["postmark", "config.pm"].map(str::to_owned).to_vec();
+    made.output.stdout = format!(
+        "PostMark v1.51 : 8/14/01\nReading configuration from file 'config.pm'\nCreating files...Done\n\
+         Performing transactions..........Done\nDeleting files...Done\nTime:\n\t27 seconds total\n\
+         \t15 seconds of transactions (800 per second)\n\nFiles:\n\t{units} created (443 per second)\n\
+         \t\tCreation alone: {units} files (857 per second)\n\t\tMixed with transactions: 10 files (398 per second)\n\
+         \t{units} read (398 per second)\n\t10 appended (401 per second)\n\t{units} deleted (443 per second)\n\
+         \t\tDeletion alone: {units} files (1192 per second)\n\t\tMixed with transactions: 10 files (401 per second)\n\n\
+         Data:\n\t34.30 megabytes read (1.27 megabytes per second)\n\
+         \t71.28 megabytes written (2.64 megabytes per second)\n"
+    )
+    .into_bytes();
     made
 }
 

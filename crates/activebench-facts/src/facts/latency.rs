@@ -58,8 +58,53 @@ pub(super) struct Latencies {
     timed: u64,
     /// True if calls went untimed. One of them that left the processor is timed from then on: its start is an estimate.
     is_sample: bool,
-    /// Variance of the rank of a latency, as if each call of a sample had been drawn independently.
+    sample: Sample,
+}
+
+/// What the calls of a sample that stand for others leave open, as if each had been drawn independently.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    /// Variance of the rank of a latency.
     rank_variance: u64,
+    /// Sums of the latencies and of their squares, each with its share of that variance.
+    weighted_ns: f64,
+    weighted_squares: f64,
+    standing_for_others: u64,
+    /// Sum of the timed latencies, each once.
+    once_ns: u128,
+}
+
+impl Sample {
+    /// Adds a timed latency that stands for `times` calls.
+    fn record(&mut self, latency_ns: u64, times: u64) {
+        let variance = times * times.saturating_sub(1);
+        self.standing_for_others += u64::from(variance > 0);
+        self.rank_variance += variance;
+        self.weighted_ns += variance as f64 * latency_ns as f64;
+        self.weighted_squares += variance as f64 * (latency_ns as f64).powi(2);
+        self.once_ns += if times > 0 { u128::from(latency_ns) } else { 0 };
+    }
+
+    /// Returns the standard error of a rank, as a share of all.
+    fn rank_error(&self, of: u64) -> f64 {
+        (self.rank_variance as f64).sqrt() / of as f64
+    }
+
+    /// Returns the least that the mean of all calls can be: a slow call of a small sample stands for others that may all
+    /// have been fast.
+    fn least_mean(&self, sum_ns: u128, of: u64) -> Quantity {
+        let own_mean_ns = self.weighted_ns / self.rank_variance as f64;
+        // Sum of the squares of the distances from the mean of those that stand for others.
+        let squares = (self.weighted_squares - own_mean_ns * self.weighted_ns).max(0.0);
+        let error_ns = match self.standing_for_others {
+            0 => 0.0,
+            1..LEAST_SAMPLE => f64::INFINITY,
+            count => (squares * count as f64 / (count - 1) as f64).sqrt() / of as f64,
+        };
+        let mean_ns = sum_ns as f64 / of as f64;
+        let seen_ns = self.once_ns as f64 / of as f64;
+        Quantity { value: (mean_ns - STANDARD_ERRORS * error_ns).max(seen_ns), ..Quantity::ns(0) }
+    }
 }
 
 /// Latencies and their sum.
@@ -102,8 +147,11 @@ impl Distribution {
     }
 }
 
-/// Number of standard errors of a median by which a rank can be wrong; of other quantiles in proportion.
-const RANK_ERRORS: f64 = 8.0;
+/// Number of standard errors by which a median's rank and a mean can be wrong; other quantiles in proportion.
+const STANDARD_ERRORS: f64 = 8.0;
+
+/// Fewest calls of a sample by which the error of their mean is known.
+const LEAST_SAMPLE: u64 = 8;
 
 /// Names of the facts of one distribution.
 pub(super) struct LatencyNames {
@@ -253,7 +301,9 @@ impl Latencies {
             self.is_sample = true;
         }
         self.timed += u64::from(times > 0 && timing != Timing::Guessed);
-        self.rank_variance += times * times.saturating_sub(1);
+        if timing != Timing::Guessed {
+            self.sample.record(latency_ns, times);
+        }
         let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
         part.record(latency_ns, times);
     }
@@ -328,12 +378,12 @@ impl Latencies {
         facts.extend(names.timed.map(|name| (name, Quantity::count(self.timed))));
         if let (Some(least), Some(longest_timed_ns)) = (names.least, self.longest_timed_ns) {
             let known = self.known.histogram();
-            let error = RANK_ERRORS * (self.rank_variance as f64).sqrt() / self.known.stood_for as f64;
+            let error = STANDARD_ERRORS * self.sample.rank_error(self.known.stood_for);
             facts.extend(least.quantiles.map(|(quantile, name)| {
                 let rank = quantile - error * (quantile * (1.0 - quantile)).sqrt();
                 (name, Quantity::ns(value_at(&known, rank.max(0.0)).min(longest_ns)))
             }));
-            facts.push((least.mean, mean_of(self.known.sum_ns, self.known.stood_for)));
+            facts.push((least.mean, self.sample.least_mean(self.known.sum_ns, self.known.stood_for)));
             let error_ns = if self.is_sample { SURE_FROM_NS } else { 0 };
             facts.push((least.longest, Quantity::ns(longest_timed_ns.saturating_sub(error_ns))));
         }
@@ -459,6 +509,29 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_call_of_a_small_sample_may_stand_for_fast_ones() {
+        let least = |fast: u64, slow: u64| {
+            let mut all = Latencies::default();
+            (0..fast).for_each(|number| all.record(2_000 + number % 7 * 100, timed(31)));
+            (0..slow).for_each(|_| all.record(50_000, timed(31)));
+            let found: BTreeMap<_, _> = all.quantities(&LatencyNames::READS).expect("some").collect();
+            (found[&FactName::ReadLatencyMean].value, found[&FactName::ReadLatencyMeanLeast].value)
+        };
+        // 256 calls of 3.6 us in the mean, of which nine were timed, one of them slow.
+        let (mean, least_mean) = least(8, 1);
+        assert!(mean > 7_000.0 && least_mean < 2_500.0, "{mean} {least_mean}");
+        // What was seen was seen: each timed call is one of all.
+        assert!(least_mean * 9.0 * 31.0 >= 8.0 * 2_000.0 + 50_000.0, "{least_mean}");
+        let (mean, least_mean) = least(8, 0);
+        assert!((0.7..1.0).contains(&(least_mean / mean)), "{mean} {least_mean}");
+        // A few that agree by chance show nothing of the others.
+        let (mean, least_mean) = least(0, 7);
+        assert!(mean == 50_000.0 && least_mean < 2_000.0, "{mean} {least_mean}");
+        let (mean, least_mean) = least(80_000, 10_000);
+        assert!((0.9..1.0).contains(&(least_mean / mean)), "{mean} {least_mean}");
+    }
+
+    #[test]
     fn what_is_guessed_is_no_part_of_the_least() {
         for times in [1, 100] {
             let mut all = Latencies::default();
@@ -484,7 +557,7 @@ mod tests {
         (0..84).for_each(|_| requests.record(100_000, Timing::Estimated));
         let found: BTreeMap<_, _> = requests.quantities(&LatencyNames::READS).expect("some").collect();
         let of = |name| found[&name].value;
-        assert_eq!(of(FactName::ReadLatencyMeanLeast), of(FactName::ReadLatencyMean));
+        assert_eq!(of(FactName::ReadLatencyMeanLeast), (2_000.0 + 84.0 * 100_000.0) / 100.0);
         assert_eq!(of(FactName::ReadLatencyMaxLeast), 0.0, "its end may be that of a group");
         requests.record(500_000, timed(1));
         let found: BTreeMap<_, _> = requests.quantities(&LatencyNames::READS).expect("some").collect();
