@@ -27,8 +27,8 @@
 //! - The device counts by file. Where other passes read the same files at the same time (`others_read_bytes`), only
 //!   bytes missing beyond what the others read are certainly this pass's. Bytes that can be theirs or its own are
 //!   undecided.
-//! - Where a file system stores data packed (btrfs, or a mount with a compress option), the device reads fewer bytes
-//!   than are delivered. There it is undecided.
+//! - Where a file system may store data packed (btrfs, squashfs, erofs and the like, or a mount with a compress option),
+//!   the device reads fewer bytes than are delivered. There it is undecided.
 //! - btrfs serves the first direct read into each fresh buffer through the page cache. Up to one buffer per operation
 //!   in flight is therefore silent.
 //!
@@ -62,6 +62,7 @@ use crate::evidence::bytes::{
 };
 use crate::evidence::device_layers::{Missing, below, from_device, lies_on, read_by_all, through_fresh_buffers};
 use crate::evidence::from_storage::FromStorage;
+use crate::evidence::payload::may_store_packed;
 use crate::run::Run;
 use crate::thresholds::Thresholds;
 
@@ -185,7 +186,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if direct >= 1.0 && missing <= through_fresh_buffers(target, phase) {
         return Ok(case.silent("On btrfs, the page cache serves the first direct read into each fresh buffer."));
     }
-    if target.fs_type == "btrfs" || target.options.contains("compress") {
+    if may_store_packed(target) {
         return Err(Halt::undecided(format!(
             "The device delivered {} less than was read. Compressed extents of {} may explain it.",
             in_bytes(missing),
@@ -216,7 +217,7 @@ fn by_accounts(case: &Case<'_>, phase: &Phase, target: &Target, from_storage: Fr
     let warns_from = read * limits.ab207_unwritten_warn_ratio.value.value;
     let FromStorage { by_calls, at_most } = from_storage;
     let (least, most) = ((read - at_most).max(0.0), (read - by_calls).max(0.0));
-    if least > warns_from && (target.fs_type == "btrfs" || target.options.contains("compress")) {
+    if least > warns_from && may_store_packed(target) {
         return Err(Halt::undecided(format!(
             "Storage gave {} less than was read. Compressed extents of {} may explain it.",
             in_bytes(least),

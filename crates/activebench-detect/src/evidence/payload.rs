@@ -102,6 +102,14 @@ pub(crate) fn packs(target: &Target) -> Option<String> {
     }
 }
 
+/// File systems that store data packed without an option of the mount: the image, a folder or the file says so.
+const PACKED: [&str; 6] = ["bcachefs", "btrfs", "erofs", "ntfs3", "squashfs", "zfs"];
+
+/// Returns `true` where the file system may hold fewer bytes on its device than a file has.
+pub(crate) fn may_store_packed(target: &Target) -> bool {
+    PACKED.contains(&target.fs_type.as_str()) || target.options.contains("compress")
+}
+
 /// Judges the payload of a pass: by the bytes that reached the device, and if these leave the question open, by its
 /// samples and the layers below that pack data.
 ///

@@ -48,9 +48,14 @@ impl Timing {
 /// doubling of the longest latency past 1 us, for any number of latencies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
-    /// All but those that are guessed.
+    /// All but those that are guessed, each for itself alone.
     known: Distribution,
+    /// What the calls of a sample stand for beside themselves.
+    others: Distribution,
     guessed: Distribution,
+    /// Fast calls that were not timed: those that a sample stands for. It may stand for fewer than it was to, where slower
+    /// calls followed, each of which was timed.
+    untimed: u64,
     longest_ns: u64,
     /// `None` while none was timed.
     longest_timed_ns: Option<u64>,
@@ -85,25 +90,25 @@ impl Sample {
         self.once_ns += if times > 0 { u128::from(latency_ns) } else { 0 };
     }
 
-    /// Returns the standard error of a rank, as a share of all.
-    fn rank_error(&self, of: u64) -> f64 {
-        (self.rank_variance as f64).sqrt() / of as f64
+    /// Returns the standard error of a rank, as a share of all. `share` is how much of the others it stands for.
+    fn rank_error(&self, share: f64, of: f64) -> f64 {
+        (self.rank_variance as f64 * share).sqrt() / of
     }
 
     /// Returns the least that the mean of all calls can be: a slow call of a small sample stands for others that may all
     /// have been fast.
-    fn least_mean(&self, sum_ns: u128, of: u64) -> Quantity {
+    fn least_mean_ns(&self, mean_ns: f64, share: f64, of: f64) -> f64 {
         let own_mean_ns = self.weighted_ns / self.rank_variance as f64;
         // Sum of the squares of the distances from the mean of those that stand for others.
-        let squares = (self.weighted_squares - own_mean_ns * self.weighted_ns).max(0.0);
+        let squares = (self.weighted_squares - own_mean_ns * self.weighted_ns).max(0.0) * share;
         let error_ns = match self.standing_for_others {
             0 => 0.0,
+            _ if share == 0.0 => 0.0,
             1..LEAST_SAMPLE => f64::INFINITY,
-            count => (squares * count as f64 / (count - 1) as f64).sqrt() / of as f64,
+            count => (squares * count as f64 / (count - 1) as f64).sqrt() / of,
         };
-        let mean_ns = sum_ns as f64 / of as f64;
-        let seen_ns = self.once_ns as f64 / of as f64;
-        Quantity { value: (mean_ns - STANDARD_ERRORS * error_ns).max(seen_ns), ..Quantity::ns(0) }
+        let seen_ns = self.once_ns as f64 / of;
+        (mean_ns - STANDARD_ERRORS * error_ns).max(seen_ns)
     }
 }
 
@@ -304,17 +309,51 @@ impl Latencies {
         if timing != Timing::Guessed {
             self.sample.record(latency_ns, times);
         }
-        let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
-        part.record(latency_ns, times);
+        self.untimed += u64::from(times == 0);
+        if times > 0 {
+            let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
+            part.record(latency_ns, 1);
+        }
+        if times > 1 {
+            self.others.record(latency_ns, times - 1);
+        }
     }
 
-    fn stood_for(&self) -> u64 {
-        self.known.stood_for + self.guessed.stood_for
+    /// Returns the number of calls that are known or that the sample stands for, and the sum of their latencies.
+    fn known(&self) -> (f64, f64) {
+        let share = self.share_of_others();
+        let sum = |of: fn(&Distribution) -> f64| of(&self.known) + share * of(&self.others);
+        (sum(|part| part.stood_for as f64), sum(|part| part.sum_ns as f64))
+    }
+
+    /// Returns how much of the calls for which the sample was to stand went untimed.
+    fn share_of_others(&self) -> f64 {
+        match self.others.stood_for {
+            0 => 0.0,
+            of => (self.untimed as f64 / of as f64).min(1.0),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.known.stood_for + self.guessed.stood_for == 0
+    }
+
+    /// Of what is known or what the sample stands for.
+    fn known_histogram(&self) -> Histogram<u64> {
+        let mut histogram = self.known.histogram();
+        let share = self.share_of_others();
+        if share > 0.0 {
+            for step in self.others.histogram().iter_recorded() {
+                let times = (step.count_since_last_iteration() as f64 * share).round();
+                record(&mut histogram, step.value_iterated_to(), times as u64);
+            }
+        }
+        histogram
     }
 
     /// Of all latencies.
     fn histogram(&self) -> Histogram<u64> {
-        let mut histogram = self.known.histogram();
+        let mut histogram = self.known_histogram();
         if self.guessed.stood_for > 0 {
             histogram.add(self.guessed.histogram()).expect("a histogram that grows takes every other");
         }
@@ -347,16 +386,18 @@ impl Latencies {
 
     /// Returns the latency that a share of the latencies do not exceed; `None` when there are no latencies.
     pub(super) fn at_most(&self, share: f64) -> Option<Quantity> {
-        (self.stood_for() > 0).then(|| Quantity::ns(value_at(&self.histogram(), share).min(self.longest_ns)))
+        (!self.is_empty()).then(|| Quantity::ns(value_at(&self.histogram(), share).min(self.longest_ns)))
     }
 
     /// Returns the mean and the longest; `None` when there are no latencies.
     pub(super) fn mean_and_longest(&self) -> Option<(Quantity, Quantity)> {
-        (self.stood_for() > 0).then(|| (self.mean(), Quantity::ns(self.longest_ns)))
+        (!self.is_empty()).then(|| (self.mean(), Quantity::ns(self.longest_ns)))
     }
 
     fn mean(&self) -> Quantity {
-        mean_of(self.known.sum_ns + self.guessed.sum_ns, self.stood_for())
+        let (known, sum_ns) = self.known();
+        let mean_ns = (sum_ns + self.guessed.sum_ns as f64) / (known + self.guessed.stood_for as f64);
+        Quantity { value: mean_ns, ..Quantity::ns(0) }
     }
 
     /// Returns the facts of this distribution; `None` when there are no latencies.
@@ -366,7 +407,7 @@ impl Latencies {
         &self,
         names: &LatencyNames,
     ) -> Option<impl Iterator<Item = (FactName, Quantity)> + use<>> {
-        if self.stood_for() == 0 {
+        if self.is_empty() {
             return None;
         }
         let histogram = self.histogram();
@@ -377,22 +418,20 @@ impl Latencies {
         facts.extend(names.mean.map(|name| (name, self.mean())));
         facts.extend(names.timed.map(|name| (name, Quantity::count(self.timed))));
         if let (Some(least), Some(longest_timed_ns)) = (names.least, self.longest_timed_ns) {
-            let known = self.known.histogram();
-            let error = STANDARD_ERRORS * self.sample.rank_error(self.known.stood_for);
+            let histogram = self.known_histogram();
+            let ((known, sum_ns), share) = (self.known(), self.share_of_others());
+            let error = STANDARD_ERRORS * self.sample.rank_error(share, known);
             facts.extend(least.quantiles.map(|(quantile, name)| {
                 let rank = quantile - error * (quantile * (1.0 - quantile)).sqrt();
-                (name, Quantity::ns(value_at(&known, rank.max(0.0)).min(longest_ns)))
+                (name, Quantity::ns(value_at(&histogram, rank.max(0.0)).min(longest_ns)))
             }));
-            facts.push((least.mean, self.sample.least_mean(self.known.sum_ns, self.known.stood_for)));
+            let mean_ns = self.sample.least_mean_ns(sum_ns / known, share, known);
+            facts.push((least.mean, Quantity { value: mean_ns, ..Quantity::ns(0) }));
             let error_ns = if self.is_sample { SURE_FROM_NS } else { 0 };
             facts.push((least.longest, Quantity::ns(longest_timed_ns.saturating_sub(error_ns))));
         }
         Some(facts.into_iter())
     }
-}
-
-fn mean_of(sum_ns: u128, times: u64) -> Quantity {
-    Quantity { value: sum_ns as f64 / times as f64, ..Quantity::ns(0) }
 }
 
 /// Returns a quantile. Its rank is rounded to the nearest. Some tools round it up (fio), some to the nearest (sysbench):
@@ -476,6 +515,7 @@ mod tests {
         // A slow one of the sample is none of those that it stands for.
         let mut slow = Latencies::default();
         slow.record(2_000, timed(31));
+        (0..30).for_each(|_| slow.record(1_900, Timing::Guessed));
         slow.record(31_000_000, timed(31));
         let (mean, _) = slow.mean_and_longest().expect("some");
         assert_eq!(mean.value, f64::from(31 * 2_000 + 31_000_000) / 32.0);
@@ -514,6 +554,7 @@ mod tests {
             let mut all = Latencies::default();
             (0..fast).for_each(|number| all.record(2_000 + number % 7 * 100, timed(31)));
             (0..slow).for_each(|_| all.record(50_000, timed(31)));
+            (0..30 * (fast + slow)).for_each(|_| all.record(2_000, Timing::Guessed));
             let found: BTreeMap<_, _> = all.quantities(&LatencyNames::READS).expect("some").collect();
             (found[&FactName::ReadLatencyMean].value, found[&FactName::ReadLatencyMeanLeast].value)
         };
@@ -532,11 +573,32 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_stands_for_those_that_went_untimed() {
+        // A call of a sample was to stand for 31. Slower ones followed, and each was timed.
+        let mut all = Latencies::default();
+        (0..12).for_each(|_| all.record(8_000, timed(1)));
+        all.record(32_000, timed(31));
+        (0..3).for_each(|_| all.record(8_000, timed(1)));
+        let found: BTreeMap<_, _> = all.quantities(&LatencyNames::WRITES).expect("some").collect();
+        let of = |name| found[&name].value;
+        assert_eq!(of(FactName::WriteLatencyMean), (15.0 * 8_000.0 + 32_000.0) / 16.0);
+        assert_eq!(of(FactName::WriteLatencyMeanLeast), of(FactName::WriteLatencyMean));
+        assert!((8_000.0..8_008.0).contains(&of(FactName::WriteLatencyP50)), "{found:?}");
+        // Ten of thirty went untimed.
+        (0..10).for_each(|_| all.record(8_000, Timing::Guessed));
+        let found: BTreeMap<_, _> = all.quantities(&LatencyNames::WRITES).expect("some").collect();
+        assert_eq!(found[&FactName::WriteLatencyMean].value, (15.0 * 8_000.0 + 11.0 * 32_000.0) / 26.0);
+    }
+
+    #[test]
     fn what_is_guessed_is_no_part_of_the_least() {
         for times in [1, 100] {
             let mut all = Latencies::default();
             for _ in 0..times {
-                (0..10).for_each(|_| all.record(2_000, timed(16)));
+                for _ in 0..10 {
+                    all.record(2_000, timed(16));
+                    (0..15).for_each(|_| all.record(1_500, Timing::Guessed));
+                }
                 // A pause of the program, or eleven calls of a slow virtual machine.
                 (0..30).for_each(|_| all.record(1_000_000, Timing::Guessed));
             }
@@ -554,6 +616,7 @@ mod tests {
         // A request has a completion of its own.
         let mut requests = Latencies::default();
         requests.record(2_000, timed(16));
+        (0..15).for_each(|_| requests.record(2_000, Timing::Estimated));
         (0..84).for_each(|_| requests.record(100_000, Timing::Estimated));
         let found: BTreeMap<_, _> = requests.quantities(&LatencyNames::READS).expect("some").collect();
         let of = |name| found[&name].value;
