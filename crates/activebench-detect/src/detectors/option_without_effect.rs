@@ -279,8 +279,11 @@ fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result
     let share = &case.thresholds().ab112_promised_syncs_ratio;
     let inside = syncs_inside(run, phase)?;
     let written = operations_in(run, phase, Direction::Write)?;
+    let tasks = f64::from(phase.requested_tasks.max(1));
+    // A task that has submitted its last write ends behind those in flight, without a sync of them.
+    let in_flight = phase.promised_depth().map_or(0, |(depth, _)| depth.saturating_sub(1));
     // Each task begins to count anew, and its clock can stop before its last sync.
-    let asked = written / f64::from(each) - f64::from(phase.requested_tasks.max(1));
+    let asked = (written - tasks * f64::from(in_flight)) / f64::from(each) - tasks;
     if inside == 0.0 || asked <= 0.0 {
         return Err(Halt::not_applicable("The pass made no syncs, or too few writes."));
     }
