@@ -231,15 +231,10 @@ fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, Stri
         }
         Metric::MinTaskThroughput => {
             let slowest = in_unit(fact(FactName::MinTaskRate)?)?;
-            // iozone does not count the record in which a task was stopped, and leaves out a task that counts none.
-            if phase.requested_tasks <= 1 || !stonewalled(run, phase)? {
+            if !may_leave_tasks_out(run, phase)? {
                 return Ok(exactly(slowest));
             }
-            let record = phase.block_bytes.ok_or("the size of the records is not known")?;
-            if fact(FactName::MinTaskBytes)? > record as f64 {
-                return Ok(exactly(slowest));
-            }
-            let figure = Err("a task that was stopped in its first record may be left out".to_owned());
+            let figure = Err("a task that counts no record and those before it may be left out".to_owned());
             Ok(between(slowest, in_unit(fact(FactName::MaxTaskRate)?)?, figure))
         }
         Metric::MaxTaskThroughput => Ok(exactly(in_unit(fact(FactName::MaxTaskRate)?)?)),
@@ -294,7 +289,11 @@ fn computed(run: &Run<'_>, phase: &Phase, claim: &Claim) -> Result<Rebuilt, Stri
             if tasks_of(phase) <= 1.0 {
                 return Ok(exactly(moved));
             }
-            // iozone leaves out a task that moved nothing.
+            if may_leave_tasks_out(run, phase)? {
+                let of_each = phase.requested_bytes.map(|bytes| bytes as f64 / tasks_of(phase));
+                let figure = Err("a task that counts no record and those before it may be left out".to_owned());
+                return Ok(between(0.0, of_each.map_or(moved, |bytes| bytes.min(moved)), figure));
+            }
             let active = fact(FactName::ActiveTasks)?.max(1.0);
             Ok(between(0.0, moved / active, fact(FactName::MinTaskBytes)))
         }
@@ -588,6 +587,23 @@ fn sync_latency(metric: Metric) -> FactName {
     }
 }
 
+/// Returns `true` if the least figure of a task may not be that of the slowest one. To iozone a least figure of 0 means
+/// that it has none yet: it is the least of the tasks behind the last one that counts nothing. The record in which a task
+/// was stopped is not counted.
+fn may_leave_tasks_out(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
+    if phase.requested_tasks <= 1 {
+        return Ok(false);
+    }
+    if run.fact(phase, FactName::ActiveTasks)? < tasks_of(phase) {
+        return Ok(true);
+    }
+    if !stonewalled(run, phase)? {
+        return Ok(false);
+    }
+    let record = phase.block_bytes.ok_or("the size of the records is not known")?;
+    Ok(run.fact(phase, FactName::MinTaskBytes)? <= record as f64)
+}
+
 /// Returns `true` if tasks of the pass were stopped before they had moved all that was asked for.
 fn stonewalled(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     let untimed = fact_if_any(phase, FactName::UntimedBytes)?.unwrap_or(0.0);
@@ -629,7 +645,9 @@ pub(crate) fn basis(phase: &Phase, claim: &Claim) -> Vec<FactName> {
         Metric::SumOfTaskOperationRate => vec![FactName::SumOfTaskRates, FactName::SumOfTaskOpRates],
         Metric::ParentThroughput => [bytes(), vec![FactName::ParentWindow, FactName::CpuWaitedAtMost]].concat(),
         Metric::ParentOperationRate => [operations(), vec![FactName::ParentWindow, FactName::CpuWaitedAtMost]].concat(),
-        Metric::MinTaskThroughput => vec![FactName::MinTaskRate, FactName::MaxTaskRate, FactName::MinTaskBytes],
+        Metric::MinTaskThroughput => {
+            vec![FactName::MinTaskRate, FactName::MaxTaskRate, FactName::MinTaskBytes, FactName::ActiveTasks]
+        }
         Metric::MaxTaskThroughput => vec![FactName::MaxTaskRate],
         Metric::TaskThroughput => vec![FactName::MinTaskRate, FactName::MaxTaskRate],
         Metric::SyncsDone => vec![FactName::SyncsInside],
