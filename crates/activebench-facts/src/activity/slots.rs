@@ -103,12 +103,17 @@ impl Timelines {
         }
         events.shrink_to_fit();
         events.sort_unstable();
+        // A slow open of one thread may give a number that another thread has used until then.
+        let place = |event: &Event| (event.0, takes_effect_ns(&calls, event));
+        if !events.is_sorted_by_key(place) {
+            events.sort_by_key(place);
+        }
         Self { calls, merged, mapped_by, events, runs: Vec::new() }
     }
 
     /// Returns the slot of a time, and the span of starts that belong to it.
     fn slot_at(&self, key: Key, start_ns: u64) -> (u32, u64, u64) {
-        let start_of = |(_, call): &Event| self.calls[*call as usize].start_ns;
+        let start_of = |event: &Event| takes_effect_ns(&self.calls, event);
         let is_before = |event: &Event| event.0 < key || event.0 == key && start_of(event) <= start_ns;
         let until_then = self.events.partition_point(is_before);
         let own = |event: &&Event| event.0 == key;
@@ -131,6 +136,17 @@ impl Timelines {
             self.runs.shrink_to_fit();
         }
         Some(placed.run)
+    }
+}
+
+/// Returns the time from which on a structural call counts for its descriptor: a number that it gives is valid when it
+/// returns.
+fn takes_effect_ns(calls: &[PlainCall], ((_, fd), call): &Event) -> u64 {
+    let call = &calls[*call as usize];
+    match call.op {
+        Op::Open => call.end_ns,
+        Op::Dup if call.fd != *fd => call.end_ns,
+        _ => call.start_ns,
     }
 }
 

@@ -347,6 +347,23 @@ fn tasks_files_names_and_deletions() {
 }
 
 #[test]
+fn a_number_is_the_new_file_s_when_the_open_returns() {
+    let mut story = Story::new();
+    story.by(TOOL, 101).open(3, "a");
+    // The other open waits since before the reads.
+    let before_ns = story.events.calls.last().expect("the open").end_ns + 1;
+    story.by(TOOL, 101).reads(3, 8);
+    story.by(TOOL, 101).close(3);
+    story.file = OTHER_FILE;
+    story.by(TOOL, 102).open(3, "b");
+    story.events.calls.last_mut().expect("the open").start_ns = before_ns;
+    story.by(TOOL, 102).reads(3, 4);
+    story.by(TOOL, 102).close(3);
+    let activity = story.activity();
+    assert_eq!(lines(&activity), ["100:3 open..close [Read 8/8]", "100:3 open..close [Read 4/4]"]);
+}
+
+#[test]
 fn a_pass_has_the_name_of_its_own_open() {
     let mut story = Story::new();
     for name in ["a", "b", "a", "b"] {
