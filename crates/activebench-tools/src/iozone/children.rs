@@ -172,7 +172,9 @@ fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &O
             .collect();
     }
     let all_finished = planned.least_counted.is_some() && planned.least_counted == wanted;
-    let first_ns = clocks.iter().map(|(_, clock)| clock.last_data_ns).min().unwrap_or(0);
+    // One that was stopped in a record of its own may have ended that before the first had finished.
+    let finished = clocks.iter().filter(|(_, clock)| clock.bytes >= wanted);
+    let first_ns = finished.map(|(_, clock)| clock.last_data_ns).min().unwrap_or(0);
     clocks
         .iter()
         .map(|(_, clock)| match clock.stopped_by {

@@ -41,7 +41,7 @@ pub(super) struct Planned {
     pub claimed: bool,
     /// Bytes counted by the children of a throughput test, by child, if printed (-C).
     pub counted: Vec<u64>,
-    /// The smallest of them, if printed.
+    /// The smallest of them, if it is printed and that of all children.
     pub least_counted: Option<u64>,
 }
 
@@ -173,10 +173,15 @@ fn steps(from: u64, to: u64, multiplier: u64) -> Vec<u64> {
     steps
 }
 
+/// Share by which a sum of printed rates can differ from the printed sum.
+const PRINTED_RATIO: f64 = 0.001;
+
 /// Returns the tests of the throughput mode in order.
 pub(super) fn throughput(options: &Options, parsed: &Parsed) -> Vec<Planned> {
     let mut planned: Vec<Planned> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
+    // The sum of the rates of a test's children, and the least of them.
+    let mut rates: HashMap<usize, (f64, f64)> = HashMap::new();
     for claim in &parsed.claims {
         let Some(PhaseName::Throughput { kind, name, tasks }) = PhaseName::parse(&claim.phase) else { continue };
         let index = *known.entry(claim.phase.clone()).or_insert_with(|| {
@@ -186,7 +191,17 @@ pub(super) fn throughput(options: &Options, parsed: &Parsed) -> Vec<Planned> {
         match (claim.metric, claim.claimed_bytes) {
             (Metric::BytesMoved, Some(bytes)) => planned[index].counted.push(bytes),
             (Metric::MinTaskBytes, bytes) => planned[index].least_counted = bytes,
+            (Metric::SumOfTaskThroughput | Metric::SumOfTaskOperationRate, _) => {
+                rates.entry(index).or_default().0 = claim.value.value;
+            }
+            (Metric::MinTaskThroughput, _) => rates.entry(index).or_default().1 = claim.value.value,
             _ => {}
+        }
+    }
+    for (index, (sum, least)) in rates {
+        // Behind a child that counts nothing iozone begins anew: its least figures are not those of all.
+        if f64::from(planned[index].tasks) * least > sum * (1.0 + PRINTED_RATIO) {
+            planned[index].least_counted = None;
         }
     }
     // The tests that would have followed if the output had not been cut off.
@@ -403,6 +418,32 @@ mod tests {
         check("iozone -i 0 -i 8 -i 9", "write rewrite");
         check("iozone -E -i 9 -i 10", "pwrite repwrite pread repread");
         check("iozone -B -E -i 5 -i 6 -i 9", "stride-read");
+    }
+
+    #[test]
+    fn the_least_count_is_that_of_all_children_where_the_sum_says_so() {
+        let least = |sum: &str| {
+            let argv: Vec<String> = "iozone -t 8 -s 1m -r 4k -i 0".split(' ').map(str::to_owned).collect();
+            let stdout = format!(
+                "\tCommand line used: {}\n\tOutput is in kBytes/sec\n\n\
+                 \tChildren see throughput for  8 initial writers \t= {sum} kB/sec\n\
+                 \tParent sees throughput for  8 initial writers \t=   64984.78 kB/sec\n\
+                 \tMin throughput per process \t\t\t=  500000.00 kB/sec \n\
+                 \tMax throughput per process \t\t\t=  600000.00 kB/sec\n\
+                 \tAvg throughput per process \t\t\t=  200413.23 kB/sec\n\
+                 \tMin xfer \t\t\t\t\t=    1024.00 kB\n\niozone test complete.\n",
+                argv.join(" ")
+            )
+            .into_bytes();
+            let adapter = crate::registry::adapter_by_name("iozone").expect("it is known");
+            let output = activebench_model::output::ToolOutput { stdout, ..Default::default() };
+            let command = activebench_model::command::CommandLine { argv: argv.clone(), ..Default::default() };
+            let parsed = adapter.parse(&command, &output, None);
+            throughput(&Options::parse(&argv), &parsed)[0].least_counted
+        };
+        assert_eq!(least("4200000.00"), Some(1 << 20));
+        // Eight of at least 500,000 kB/s have more.
+        assert_eq!(least("1100000.00"), None);
     }
 
     #[test]
