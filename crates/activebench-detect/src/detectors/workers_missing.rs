@@ -7,7 +7,8 @@
 //!
 //! # How it decides
 //! - `active_tasks` below the number asked for: it fails, and the phase's claims are misleading. In a mix that is
-//!   reported apart, a task counts whichever direction it moved data in.
+//!   reported apart, a task counts whichever direction it moved data in. Where less than 5 % are missing, it is
+//!   undecided when the tasks waited for a CPU as long as the pass took: some may never have had their turn.
 //! - The parent's claimed rate below 95 % of the children's claimed sum: it warns if the observation agrees. Both
 //!   figures are the tool's own: all bytes over one clock, and the sum of the tasks' own rates. The parent's clock
 //!   may include starting and joining the tasks. So the observed rate, from the first call of any task to the last,
@@ -94,7 +95,17 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             Some(other) => of_both(phase, active, other, case.run.fact(other, FactName::ActiveTasks)?),
             None => active,
         };
-        if active < f64::from(phase.requested_tasks) {
+        let limit = &case.thresholds().ab110_parent_share_warn_ratio;
+        let requested = f64::from(phase.requested_tasks);
+        let kept_away;
+        let case = match active < requested && active >= limit.value.value * requested {
+            true => {
+                kept_away = kept_apart_by_the_tool(case, phase, case.run.fact(phase, FactName::Window)?)?;
+                &kept_away
+            }
+            false => case,
+        };
+        if active < requested {
             let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
             let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());
             return Ok(rates.fires(Firing {
@@ -125,7 +136,6 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
             return Err(Halt::undecided("The figures of parent and children are in different units."));
         }
         let share = parent.value.value / children.value.value;
-        let limit = &case.thresholds().ab110_parent_share_warn_ratio;
         if share >= limit.value.value {
             return Ok(case.silent(""));
         }
