@@ -100,7 +100,8 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         let kept_away;
         let case = match active < requested && active >= limit.value.value * requested {
             true => {
-                kept_away = kept_apart_by_the_tool(case, phase, case.run.fact(phase, FactName::Window)?)?;
+                let case = case.resting_on([FACTS, &[FactName::Window]].concat());
+                kept_away = kept_apart_by_the_tool(&case, phase, case.run.fact(phase, FactName::Window)?)?;
                 &kept_away
             }
             false => case,

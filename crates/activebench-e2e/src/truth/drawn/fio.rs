@@ -11,6 +11,9 @@ use super::draft::{Draft as Command, in_percent, one_of, written_size};
 use super::volume;
 use crate::truth::case::{Medium, VolumeSpec};
 
+/// Clones of a job of which each has little to do.
+const MANY_CLONES: u64 = 24;
+
 /// Engines that make one call at a time.
 const SYNCHRONOUS: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "splice"];
 /// Engines that keep several requests in flight.
@@ -188,7 +191,14 @@ impl Draft {
         }
         self.engine(rng, &mut job);
         let block_kib = self.block(rng, &mut job, random);
-        let clones = if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) };
+        let clones = match if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) } {
+            2.. if in_percent(rng, 20) => {
+                let why = "some of many small jobs end before the last one has begun";
+                self.true_of_it.insert("AB110".to_owned(), why.to_owned());
+                MANY_CLONES
+            }
+            clones => clones,
+        };
         self.amount(rng, &mut job, block_kib, clones);
         self.files(rng, &mut job, raw, clones);
         if self.regime == Regime::SyncedWrites {
@@ -263,6 +273,11 @@ impl Draft {
 
     fn amount(&self, rng: &mut Rng, job: &mut Job, block_kib: u64, clones: u64) {
         let most_mib = if block_kib <= 4 { 12 } else { 32 };
+        if clones == MANY_CLONES {
+            job.set("size", written_size(rng, 4 * block_kib.max(64)));
+            job.set("numjobs", clones);
+            return;
+        }
         let mib = rng.u64(4..=most_mib) / clones;
         let mib = mib.max(2);
         let odd_kib = if in_percent(rng, 20) { rng.u64(1..16) * block_kib.max(4) } else { 0 };
