@@ -56,6 +56,8 @@ pub(super) struct Latencies {
     /// Fast calls that were not timed: those that a sample stands for. It may stand for fewer than it was to, where slower
     /// calls followed, each of which was timed.
     untimed: u64,
+    /// Sum of their latencies, as far as they were guessed.
+    untimed_ns: u128,
     longest_ns: u64,
     /// `None` while none was timed.
     longest_timed_ns: Option<u64>,
@@ -309,7 +311,10 @@ impl Latencies {
         if timing != Timing::Guessed {
             self.sample.record(latency_ns, times);
         }
-        self.untimed += u64::from(times == 0);
+        if times == 0 {
+            self.untimed += 1;
+            self.untimed_ns += u128::from(latency_ns);
+        }
         if times > 0 {
             let part = if timing == Timing::Guessed { &mut self.guessed } else { &mut self.known };
             part.record(latency_ns, 1);
@@ -334,6 +339,16 @@ impl Latencies {
         }
     }
 
+    /// Returns the number of fast calls that no timed call stands for.
+    fn alone(&self) -> u64 {
+        self.untimed.saturating_sub(self.others.stood_for)
+    }
+
+    /// Returns the mean of the fast calls, as guessed.
+    fn guessed_ns(&self) -> f64 {
+        self.untimed_ns as f64 / self.untimed.max(1) as f64
+    }
+
     fn is_empty(&self) -> bool {
         self.known.stood_for + self.guessed.stood_for == 0
     }
@@ -354,6 +369,7 @@ impl Latencies {
     /// Of all latencies.
     fn histogram(&self) -> Histogram<u64> {
         let mut histogram = self.known_histogram();
+        record(&mut histogram, self.guessed_ns() as u64, self.alone());
         if self.guessed.stood_for > 0 {
             histogram.add(self.guessed.histogram()).expect("a histogram that grows takes every other");
         }
@@ -396,7 +412,9 @@ impl Latencies {
 
     fn mean(&self) -> Quantity {
         let (known, sum_ns) = self.known();
-        let mean_ns = (sum_ns + self.guessed.sum_ns as f64) / (known + self.guessed.stood_for as f64);
+        let alone = self.alone() as f64;
+        let all = known + self.guessed.stood_for as f64 + alone;
+        let mean_ns = (sum_ns + self.guessed.sum_ns as f64 + alone * self.guessed_ns()) / all;
         Quantity { value: mean_ns, ..Quantity::ns(0) }
     }
 
@@ -418,8 +436,10 @@ impl Latencies {
         facts.extend(names.mean.map(|name| (name, self.mean())));
         facts.extend(names.timed.map(|name| (name, Quantity::count(self.timed))));
         if let (Some(least), Some(longest_timed_ns)) = (names.least, self.longest_timed_ns) {
-            let histogram = self.known_histogram();
+            let mut histogram = self.known_histogram();
+            record(&mut histogram, 0, self.alone());
             let ((known, sum_ns), share) = (self.known(), self.share_of_others());
+            let known = known + self.alone() as f64;
             let error = STANDARD_ERRORS * self.sample.rank_error(share, known);
             facts.extend(least.quantiles.map(|(quantile, name)| {
                 let rank = quantile - error * (quantile * (1.0 - quantile)).sqrt();
@@ -523,7 +543,7 @@ mod tests {
         estimates.record(900, Timing::Guessed);
         assert!(estimates.quantities(&LatencyNames::READS).is_none(), "an estimate is no sample");
         estimates.record(2_000_000, Timing::Guessed);
-        let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").next().expect("the median").1;
+        let found = estimates.quantities(&LatencyNames::READS).expect("a long one is").nth(1).expect("the p95").1;
         assert!((2_000_000.0..2_002_000.0).contains(&found.value), "{found:?}");
     }
 
@@ -584,6 +604,15 @@ mod tests {
         assert_eq!(of(FactName::WriteLatencyMean), (15.0 * 8_000.0 + 32_000.0) / 16.0);
         assert_eq!(of(FactName::WriteLatencyMeanLeast), of(FactName::WriteLatencyMean));
         assert!((8_000.0..8_008.0).contains(&of(FactName::WriteLatencyP50)), "{found:?}");
+        // Fast calls that none stands for count as well.
+        let mut slow = Latencies::default();
+        (0..7).for_each(|_| slow.record(3_000_000, timed(1)));
+        (0..9).for_each(|_| slow.record(2_000, Timing::Guessed));
+        let found: BTreeMap<_, _> = slow.quantities(&LatencyNames::WRITES).expect("some").collect();
+        assert_eq!(found[&FactName::WriteLatencyMean].value, (7.0 * 3_000_000.0 + 9.0 * 2_000.0) / 16.0);
+        assert_eq!(found[&FactName::WriteLatencyMeanLeast].value, 7.0 * 3_000_000.0 / 16.0);
+        assert!(found[&FactName::WriteLatencyP50].value < 2_010.0, "{found:?}");
+        assert_eq!(found[&FactName::WriteLatencyP50Least].value, 0.0);
         // Ten of thirty went untimed.
         (0..10).for_each(|_| all.record(8_000, Timing::Guessed));
         let found: BTreeMap<_, _> = all.quantities(&LatencyNames::WRITES).expect("some").collect();
