@@ -636,7 +636,7 @@ fact_names! {
     ReadLatencyP99Least = "read_latency_p99_least_ns", Ns;
     /// The least that `read_latency_mean_ns` can be: the mean of the timed calls alone, as an untimed one that looks long
     /// may be a pause of the program, less eight standard errors of what they stand for. Of fewer than eight that stand
-    /// for others only their own time counts. The mean itself where all were timed. Missing where no call was timed.
+    /// for others only their own time counts, and fast calls that none stands for count with a time of 0. The mean itself where all were timed. Missing where no call was timed.
     /// Source: calls.
     ReadLatencyMeanLeast = "read_latency_mean_least_ns", Ns;
     /// The longest read call that was timed, less 64 us where others were not: the start of a call that left the processor

@@ -351,6 +351,13 @@ pub enum Mechanism {
     FreshData,
 }
 
+impl Mechanism {
+    /// Returns `true` for a sync inside the clock, once or after each few writes.
+    pub fn syncs_inside_clock(self) -> bool {
+        matches!(self, Self::SyncInsideClock | Self::SyncEachWrites(_))
+    }
+}
+
 /// How a tool submits requests to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

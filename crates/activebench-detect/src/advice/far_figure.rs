@@ -43,7 +43,8 @@ fn reasons(given: &Phase, advised: &Phase, limiter: Option<LimiterKind>) -> Vec<
     if limiter == Some(LimiterKind::QueueDepth) {
         reasons.push("It is limited by one request at a time".to_owned());
     }
-    if promises(advised, Mechanism::SyncInsideClock) && !promises(given, Mechanism::SyncInsideClock) {
+    let syncs = |phase: &Phase| phase.promises.iter().any(|one| one.mechanism.syncs_inside_clock());
+    if syncs(advised) && !syncs(given) {
         reasons.push("Its clock includes the sync".to_owned());
     }
     if let (Some(before), Some(after)) = (given.requested_bytes, advised.requested_bytes)

@@ -12,7 +12,7 @@
 //! | O_DIRECT | `direct_ratio` at least 99.9 %; of writes, all but the rest behind the last whole block (with a sync inside the clock if there is no whole block) |
 //! | O_SYNC, O_DSYNC (writing passes) | `sync_write_ratio` at least 99.9 % |
 //! | a sync inside the clock (writing passes) | `syncs_inside` or `msyncs` above 0, or a sync found in the pass |
-//! | a sync after each N writes (writing passes) | `syncs_inside` and `msyncs` at least 90 % of `write_calls` / N, less one and the writes in flight per task; nothing is promised where that is 0 |
+//! | a sync after each N writes (writing passes) | `syncs_inside` and `msyncs` at least 90 % of `write_calls` / N, less one and the writes in flight per task; nothing is promised where that is below 1 |
 //! | mapped files | `mappings` above 0 |
 //! | msync for each record (writing passes) | `mappings` and `msyncs` above 0 |
 //! | page cache purged (reading passes) | `resident_at_start_bytes` below half of the bytes read |
@@ -177,18 +177,7 @@ fn judge(case: &Case<'_>, phase: &Phase, promise: &Promise) -> Result<Option<Bro
             "check why the file was opened without O_SYNC in this pass",
         ),
         Mechanism::SyncInsideClock if writes => {
-            let each = phase.promises.iter().find_map(|other| match other.mechanism {
-                Mechanism::SyncEachWrites(each) if other.option == promise.option => Some(each),
-                _ => None,
-            });
-            if let Some(each) = each
-                && asked_syncs(phase, operations_in(run, phase, Direction::Write)?, each) <= 0.0
-            {
-                return Err(Halt::not_applicable("The option asks for a sync after more writes than the tasks made."));
-            }
-            let inside = syncs_inside(run, phase)?;
-            let found = phase.parts.iter().any(|part| part.sync_inside.is_some());
-            Ok((inside == 0.0 && !found).then(|| Broken {
+            Ok((syncs_inside(run, phase)? == 0.0 && !is_sync_found(phase)).then(|| Broken {
                 rests: storage,
                 observed: Quantity::count(0),
                 threshold: at_least_one(),
@@ -281,16 +270,26 @@ fn syncs_inside(run: &Run<'_>, phase: &Phase) -> Result<f64, Halt> {
     Ok(run.fact(phase, FactName::SyncsInside)? + fact_if_any(phase, FactName::Msyncs)?.unwrap_or(0.0))
 }
 
-/// Returns the discrepancy between the syncs that an option asks for and those inside the clock. Without any,
-/// [`Mechanism::SyncInsideClock`] says so.
+fn is_sync_found(phase: &Phase) -> bool {
+    phase.parts.iter().any(|part| part.sync_inside.is_some())
+}
+
+/// Returns the discrepancy between the syncs that an option asks for and those inside the clock.
 fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result<Option<Broken>, Halt> {
     let run = &case.run;
     let share = &case.thresholds().ab112_promised_syncs_ratio;
     let inside = syncs_inside(run, phase)?;
     let written = operations_in(run, phase, Direction::Write)?;
-    let asked = asked_syncs(phase, written, each);
-    if inside == 0.0 || asked <= 0.0 {
-        return Err(Halt::not_applicable("The pass made no syncs, or too few writes."));
+    let tasks = f64::from(phase.requested_tasks.max(1));
+    // A task that has submitted its last write ends behind those in flight, without a sync of them.
+    let in_flight = phase.promised_depth().map_or(0, |(depth, _)| depth.saturating_sub(1));
+    // Each task begins to count anew, and its clock can stop before its last sync.
+    let asked = (written - tasks * f64::from(in_flight)) / f64::from(each) - tasks;
+    if asked < 1.0 {
+        return Err(Halt::not_applicable("The tasks made too few writes for a sync."));
+    }
+    if inside == 0.0 && is_sync_found(phase) {
+        return Err(Halt::not_applicable("The syncs of the pass are not counted."));
     }
     let count = |value: f64| Quantity { value, ..Quantity::count(0) };
     let of_each = if each == 1 { "write".to_owned() } else { format!("{each} writes") };
@@ -303,15 +302,6 @@ fn sync_each(case: &Case<'_>, phase: &Phase, each: u32, storage: bool) -> Result
         meaning: "The figure leaves out time to make the data durable.",
         advice: "check what keeps the syncs from the kernel".to_owned(),
     }))
-}
-
-/// Returns the syncs that tasks make which sync after each so many writes, at least; 0 or less where they may make none.
-fn asked_syncs(phase: &Phase, written: f64, each: u32) -> f64 {
-    let tasks = f64::from(phase.requested_tasks.max(1));
-    // A task that has submitted its last write ends behind those in flight, without a sync of them.
-    let in_flight = phase.promised_depth().map_or(0, |(depth, _)| depth.saturating_sub(1));
-    // Each task begins to count anew, and its clock can stop before its last sync.
-    (written - tasks * f64::from(in_flight)) / f64::from(each) - tasks
 }
 
 /// Returns the discrepancy between the data that an option asks for and the samples of what was written.

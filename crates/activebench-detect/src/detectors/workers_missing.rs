@@ -97,15 +97,12 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         };
         let limit = &case.thresholds().ab110_parent_share_warn_ratio;
         let requested = f64::from(phase.requested_tasks);
-        let kept_away;
-        let case = match active < requested && active >= limit.value.value * requested {
-            true => {
-                let case = case.resting_on([FACTS, &[FactName::Window]].concat());
-                kept_away = kept_apart_by_the_tool(&case, phase, case.run.fact(phase, FactName::Window)?)?;
-                &kept_away
-            }
-            false => case,
-        };
+        let kept_away = (active < requested && active >= limit.value.value * requested).then(|| {
+            let case = case.resting_on([FACTS, &[FactName::Window]].concat());
+            kept_apart_by_the_tool(&case, phase, case.run.fact(phase, FactName::Window)?)
+        });
+        let kept_away = kept_away.transpose()?;
+        let case = kept_away.as_ref().unwrap_or(case);
         if active < requested {
             let counted = |claim: &&Claim| !matches!(claim.metric, Metric::BytesMoved | Metric::MinTaskBytes);
             let rates = case.concerning(case.claims().iter().copied().filter(counted).collect());

@@ -57,7 +57,7 @@ fn judge_command(run: &Run<'_>) -> Vec<Finding> {
         }
         let durable = promise(phase, |mechanism| {
             matches!(mechanism, Mechanism::DirectIo | Mechanism::SyncWrites | Mechanism::DataSyncWrites)
-                || mechanism == Mechanism::SyncInsideClock
+                || mechanism.syncs_inside_clock()
                 || (mechanism == Mechanism::SynchronousMsync && phase.submission == Submission::Mapped)
         });
         if durable.is_some() {

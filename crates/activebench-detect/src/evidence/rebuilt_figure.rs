@@ -15,6 +15,7 @@ use crate::cases::plan::read_whole;
 use crate::cases::run::{Case, Firing, Halt, fact_if_any, seen};
 use crate::evidence::latency_facts::{LatencyFact, LatencyFacts};
 use crate::evidence::system_clock::{self, ran_evenly};
+use crate::evidence::traced::is_traced;
 use crate::run::Run;
 
 /// The figure of a claim, computed from the observation.
@@ -601,7 +602,7 @@ fn may_leave_tasks_out(run: &Run<'_>, phase: &Phase) -> Result<bool, String> {
     }
     // Between the end of a call that a tracer sees and its return to the tool lies a stop: which records were counted is
     // not known.
-    if run.manifest.coverage.traced.is_some() {
+    if is_traced(run) {
         return Ok(true);
     }
     let record = phase.block_bytes.ok_or("the size of the records is not known")?;

@@ -104,9 +104,8 @@ impl Sample {
         // Sum of the squares of the distances from the mean of those that stand for others.
         let squares = (self.weighted_squares - own_mean_ns * self.weighted_ns).max(0.0) * share;
         let error_ns = match self.standing_for_others {
-            0 => 0.0,
             _ if share == 0.0 => 0.0,
-            1..LEAST_SAMPLE => f64::INFINITY,
+            ..LEAST_SAMPLE => f64::INFINITY,
             count => (squares * count as f64 / (count - 1) as f64).sqrt() / of,
         };
         let seen_ns = self.once_ns as f64 / of;

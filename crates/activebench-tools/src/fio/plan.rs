@@ -494,7 +494,7 @@ fn promises_of(job: &JobOptions, way: Way) -> Vec<Promise> {
             Some(value) if is_true(value) => promise(format!("sync={value}"), Mechanism::SyncWrites),
             _ => {}
         }
-        for name in ["end_fsync", "fsync_on_close", "fsync", "fdatasync"] {
+        for name in ["end_fsync", "fsync_on_close"] {
             if let Some(value) = job.stated(name).filter(|value| is_true(value)) {
                 promise(format!("{name}={value}"), Mechanism::SyncInsideClock);
             }

@@ -42,7 +42,6 @@ fn phase(options: &Options, id: &str) -> Phase {
         (options.direct, "-D", Mechanism::DirectIo),
         (options.sync, "-Y", Mechanism::SyncWrites),
         (options.data_sync && !options.sync, "-y", Mechanism::DataSyncWrites),
-        (syncs, "-W", Mechanism::SyncInsideClock),
         (syncs, "-W", Mechanism::SyncEachWrites(1)),
     ];
     let promise = |(_, option, mechanism): (bool, &str, Mechanism)| Promise { option: option.to_owned(), mechanism };

@@ -174,15 +174,17 @@ fn stopped_clocks(clocks: &[(&Child<'_>, Clock)], planned: &Planned, options: &O
     let all_finished = planned.least_counted.is_some() && planned.least_counted == wanted;
     // One that was stopped in a record of its own may have ended that before the first had finished.
     let finished = clocks.iter().filter(|(_, clock)| clock.bytes >= wanted);
-    let first_ns = finished.map(|(_, clock)| clock.last_data_ns).min().unwrap_or(0);
+    let first_ns = finished.map(|(_, clock)| clock.last_data_ns).min();
     clocks
         .iter()
         .map(|(_, clock)| match clock.stopped_by {
             Some(sync) => PartEnd::At(sync.end_ns),
             None if all_finished => PartEnd::At(clock.end_ns),
             // A child that was cut short moved its last record when it was stopped.
-            None if clock.bytes < wanted || clock.last_data_ns <= first_ns => PartEnd::At(clock.end_ns),
-            None => PartEnd::At(first_ns.max(clock.start_ns)),
+            None => match first_ns.filter(|first_ns| clock.bytes >= wanted && *first_ns < clock.last_data_ns) {
+                Some(first_ns) => PartEnd::At(first_ns.max(clock.start_ns)),
+                None => PartEnd::At(clock.end_ns),
+            },
         })
         .collect()
 }

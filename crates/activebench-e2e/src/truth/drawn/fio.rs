@@ -191,14 +191,12 @@ impl Draft {
         }
         self.engine(rng, &mut job);
         let block_kib = self.block(rng, &mut job, random);
-        let clones = match if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) } {
-            2.. if in_percent(rng, 20) => {
-                let why = "some of many small jobs end before the last one has begun";
-                self.true_of_it.insert("AB110".to_owned(), why.to_owned());
-                MANY_CLONES
-            }
-            clones => clones,
-        };
+        let mut clones = if raw { 1 } else { one_of(rng, &[1, 1, 1, 1, 2, 3]) };
+        if clones > 1 && in_percent(rng, 20) {
+            let why = "some of many small jobs end before the last one has begun";
+            self.true_of_it.insert("AB110".to_owned(), why.to_owned());
+            clones = MANY_CLONES;
+        }
         self.amount(rng, &mut job, block_kib, clones);
         self.files(rng, &mut job, raw, clones);
         if self.regime == Regime::SyncedWrites {
