@@ -10,8 +10,9 @@
 //! Time and memory are linear in the steps of the activity, apart from sorting the runs.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use activebench_model::activity::{Activity, CallSpan, Pass, Step, StepKind, Task};
+use activebench_model::activity::{Activity, CallSpan, Pass, Shift, Step, StepKind, Task};
 use activebench_model::call::{FileId, Op, open_bits};
 use activebench_model::grouped::Grouped;
 use activebench_model::observed_pass::{ObservedPass, ObservedWindow};
@@ -76,6 +77,16 @@ pub struct ObservedPasses<'a> {
     /// to a process that was started.
     bare: HashMap<(u32, FileId), Vec<Bare>>,
     processes: Processes,
+    /// Threads other than the first of their process.
+    threads: HashMap<u32, Thread>,
+}
+
+/// A thread that a program may have started for a pass.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    start_ns: u64,
+    /// Start of the first run whose first call it made.
+    first_run_ns: u64,
 }
 
 /// The processes that the program started and that have ended. A script times them from outside.
@@ -170,6 +181,8 @@ struct Run<'a> {
     end_ns: u64,
     bytes: u64,
     calls: u64,
+    /// The thread of its first call, where that is known.
+    tid: Option<NonZeroU32>,
     /// True if it is the first data of its descriptor.
     is_first: bool,
     /// True if it is the last data of its descriptor.
@@ -225,6 +238,7 @@ impl<'a> ObservedPasses<'a> {
             waits,
             bare,
             processes: Processes::new(activity),
+            threads: HashMap::default(),
         };
         for pass in activity.passes.iter().filter(|pass| data.contains(&pass.file)) {
             add_runs(pass, &mut found.runs);
@@ -234,6 +248,7 @@ impl<'a> ObservedPasses<'a> {
         if !found.runs.is_sorted_by_key(|run| run.start_ns) {
             found.runs.sort_by_key(|run| run.start_ns);
         }
+        found.threads = threads(activity, &found.runs);
         let prints = prints(activity);
         let sets = found.sets(&prints);
         let names = names(activity);
@@ -349,6 +364,19 @@ impl<'a> ObservedPasses<'a> {
         let run = *run;
         of_set(&self.runs, set.map_or(&[][..], Vec::as_slice))
             .filter(move |other| other.direction != run.direction && other.overlaps(&run))
+    }
+
+    /// Returns when the first of the threads began that a program started for a set of runs; `None` where a thread that
+    /// has others before it, or the first thread of a process, began one of them.
+    fn threads_began<'b>(&self, runs: impl Iterator<Item = &'b Run<'a>>, start_ns: u64) -> Option<u64>
+    where
+        'a: 'b,
+    {
+        let began = runs.map(|run| {
+            let thread = self.threads.get(&run.tid?.get())?;
+            (thread.first_run_ns >= start_ns && thread.start_ns < start_ns).then_some(thread.start_ns)
+        });
+        began.reduce(|one, other| Some(one?.min(other?))).flatten()
     }
 
     /// Returns the first successful call behind a run of writes that waited for them.
@@ -480,7 +508,9 @@ impl<'a> ObservedPasses<'a> {
         let of_processes = self.times_of_processes(runs(), start_ns, end_ns);
         let mut windows = Vec::new();
         let stem = format!("{word}-{}", identifier(&what));
-        let begins = [("", Some(start_ns)), ("open", opened)];
+        let is_near = |began_ns: &u64| start_ns - began_ns < PAUSE_NS.max(end_ns - start_ns);
+        let thread = self.threads_began(runs(), start_ns).filter(is_near);
+        let begins = [("", Some(start_ns)), ("open", opened), ("thread", thread)];
         for (from, start_ns) in begins.iter().filter_map(|(from, start_ns)| Some((*from, (*start_ns)?))) {
             for (until, end_ns) in &ends {
                 let kind = match (from, *until) {
@@ -489,7 +519,11 @@ impl<'a> ObservedPasses<'a> {
                     (from, "") => format!("-with-{from}"),
                     (from, until) => format!("-with-{from}-and-{until}"),
                 };
-                let begins = if from.is_empty() { format!("first {word}") } else { "open".to_owned() };
+                let begins = match from {
+                    "" => format!("first {word}"),
+                    "thread" => "start of its thread".to_owned(),
+                    from => from.to_owned(),
+                };
                 let ends = match *until {
                     "" => format!("last {word}"),
                     "sync" => "end of the sync behind it".to_owned(),
@@ -556,29 +590,36 @@ fn add_runs<'a>(pass: &'a Pass, runs: &mut Vec<Run<'a>>) {
     let data = || pass.steps.iter().filter(|step| is_data(step));
     let changes = data().zip(data().skip(1)).filter(|(one, next)| one.kind != next.kind).count();
     let begin = runs.len();
-    for step in data().filter(|step| step.end_ns > step.start_ns) {
+    let mut add = |step: &Step, shift: Shift, goes_on: bool| {
         let direction = if step.kind == StepKind::Read { Direction::Read } else { Direction::Write };
         let own = &mut runs[begin..];
         let known = match changes >= MIXED_FROM {
             true => own.iter_mut().find(|run| run.direction == direction),
-            false => own.last_mut().filter(|run| run.direction == direction),
+            false => own.last_mut().filter(|run| run.direction == direction && goes_on),
         };
-        match known.filter(|run| step.start_ns.saturating_sub(run.end_ns) < PAUSE_NS) {
+        match known.filter(|run| shift.start_ns.saturating_sub(run.end_ns) < PAUSE_NS) {
             Some(run) => {
-                run.end_ns = run.end_ns.max(step.end_ns);
-                run.bytes += step.bytes;
-                run.calls += step.calls;
+                run.end_ns = run.end_ns.max(shift.end_ns);
+                run.bytes += shift.bytes;
+                run.calls += shift.calls;
             }
             None => runs.push(Run {
                 pass,
                 direction,
-                start_ns: step.start_ns,
-                end_ns: step.end_ns,
-                bytes: step.bytes,
-                calls: step.calls,
+                start_ns: shift.start_ns,
+                end_ns: shift.end_ns,
+                bytes: shift.bytes,
+                calls: shift.calls,
+                tid: shift.tid.or_else(|| first_thread(step, shift)).and_then(NonZeroU32::new),
                 is_first: false,
                 is_last: false,
             }),
+        }
+    };
+    for step in data().filter(|step| step.end_ns > step.start_ns) {
+        match &step.shifts {
+            Some(shifts) => shifts.0.iter().enumerate().for_each(|(place, shift)| add(step, *shift, place == 0)),
+            None => add(step, step.as_shift(), true),
         }
     }
     runs.truncate(begin + 4096);
@@ -589,6 +630,33 @@ fn add_runs<'a>(pass: &'a Pass, runs: &mut Vec<Run<'a>>) {
     if let Some(last) = own.iter_mut().max_by_key(|run| run.end_ns) {
         last.is_last = true;
     }
+}
+
+/// Returns the thread of the first call of a shift, where that is known.
+fn first_thread(step: &Step, shift: Shift) -> Option<u32> {
+    step.head.iter().find(|call| call.span.start_ns == shift.start_ns).map(|call| call.span.tid)
+}
+
+/// Returns the threads that began runs, without the first ones of their processes. Of a number that several threads had, one
+/// after the other, nothing is known.
+fn threads(activity: &Activity, runs: &[Run<'_>]) -> HashMap<u32, Thread> {
+    let mut first_runs: HashMap<u32, u64> = HashMap::default();
+    for run in runs {
+        if let Some(tid) = run.tid.map(NonZeroU32::get).filter(|tid| *tid != run.pass.tgid) {
+            first_runs.entry(tid).and_modify(|at_ns| *at_ns = run.start_ns.min(*at_ns)).or_insert(run.start_ns);
+        }
+    }
+    let mut threads = HashMap::default();
+    for task in activity.tasks.iter().filter(|task| task.tid != task.tgid) {
+        let Some(first_run_ns) = first_runs.get(&task.tid).copied() else { continue };
+        let thread = Thread { start_ns: task.start_ns, first_run_ns };
+        let is_again = threads.insert(task.tid, thread).is_some();
+        if is_again {
+            first_runs.remove(&task.tid);
+            threads.remove(&task.tid);
+        }
+    }
+    threads
 }
 
 /// Returns an id that no other phase has.

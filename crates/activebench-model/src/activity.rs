@@ -279,13 +279,67 @@ pub struct Step {
     /// The last calls of a step of syncs beyond [`Self::head`], by their starts, at most [`Step::TAIL`]; empty otherwise.
     #[serde(default, skip_serializing_if = "<[CallSpan]>::is_empty")]
     pub last_syncs: Box<[CallSpan]>,
+    /// The threads that made the calls of this kind one after the other, where several did; `None` where one thread made
+    /// all of them, or several at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shifts: Option<Box<Shifts>>,
     /// Lowest offset touched; -1 when unknown.
     pub min_offset: i64,
     /// Highest offset touched; -1 when unknown.
     pub max_offset: i64,
 }
 
+/// The shifts of a step, in the order of time: no two overlap. At most [`Shifts::MOST`]; the last one has all that follow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shifts(pub Vec<Shift>);
+
+impl Shifts {
+    /// Most shifts of a step.
+    pub const MOST: usize = 64;
+
+    /// Adds what began behind the shifts, or during the last one.
+    pub fn add(&mut self, next: Shift) {
+        let is_full = self.0.len() >= Self::MOST;
+        match self.0.last_mut() {
+            Some(last) if is_full || next.start_ns < last.end_ns => {
+                last.tid = last.tid.filter(|tid| Some(*tid) == next.tid);
+                last.end_ns = last.end_ns.max(next.end_ns);
+                last.calls += next.calls;
+                last.bytes += next.bytes;
+            }
+            _ => self.0.push(next),
+        }
+    }
+}
+
+/// What one thread, or several at the same time, did of a step before others went on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shift {
+    /// The thread; `None` for several.
+    pub tid: Option<u32>,
+    /// Entry of the first call.
+    pub start_ns: u64,
+    /// Exit of the last call.
+    pub end_ns: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes that they returned.
+    pub bytes: u64,
+}
+
 impl Step {
+    /// Returns all calls of the step as one shift.
+    pub fn as_shift(&self) -> Shift {
+        let Self { start_ns, end_ns, calls, bytes, .. } = *self;
+        let tid = if let [tid] = self.tids[..] { Some(tid) } else { None };
+        Shift { tid, start_ns, end_ns, calls, bytes }
+    }
+
+    /// Returns the shifts of the step: all of it, where no others went on with it.
+    pub fn shifts(&self) -> Vec<Shift> {
+        self.shifts.as_ref().map_or_else(|| vec![self.as_shift()], |shifts| shifts.0.clone())
+    }
+
     /// Number of first calls that a step keeps verbatim.
     pub const HEAD: usize = 4;
 

@@ -53,6 +53,7 @@ pub(crate) const SHAPES: &[Shape] = &[
     Shape::new("overwrites", 1, overwrites),
     Shape::new("reopens", 3, reopens),
     Shape::new("files", 3, files),
+    Shape::new("files-beside-a-list", 4, files_beside_a_list),
     Shape::new("fsyncs", 2, fsyncs),
     Shape::new("syncs-between-reopens", 4, syncs_between_reopens),
     Shape::new("threads", 100, threads),
@@ -331,6 +332,24 @@ fn files(units: u64) -> Made {
     };
     let mut made = one_process(3 * units, of);
     made.events.names = Generated::new(units, move |unit| name_of(&of(3 * unit), format!("/mnt/file{unit}")));
+    made
+}
+
+/// A file for each write, and a read of a list of them before each: one pass lasts as long as all others.
+fn files_beside_a_list(units: u64) -> Made {
+    let of = |number: u64| {
+        let call = match number % 4 {
+            _ if number == 0 => open(0, 4),
+            0 => data(number, Op::Read, 4, number / 4),
+            1 => open(number, 3),
+            2 => data(number, Op::Pwrite, 3, 0),
+            _ => call(number, Op::Close, 3),
+        };
+        let which = if number.is_multiple_of(4) { 0 } else { number / 4 + 1 };
+        Call { file: Some(file(which)), ..call }
+    };
+    let mut made = one_process(4 * units, of);
+    made.events.names = Generated::new(units, move |unit| name_of(&of(4 * unit + 1), format!("/mnt/file{unit}")));
     made
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::num::NonZeroU32;
 
-use activebench_model::activity::{CallBrief, Exec, Step, StepKind, Task};
+use activebench_model::activity::{CallBrief, Exec, Shifts, Step, StepKind, Task};
 use activebench_model::call::{FileId, FileKind, Op, PlainCall};
 use foldhash::HashMap;
 
@@ -404,6 +404,7 @@ pub(super) fn first(kind: StepKind, call: &PlainCall) -> Step {
         tids: Box::new([call.tid]),
         head: Box::new([call.into()]),
         last_syncs: Box::default(),
+        shifts: None,
         min_offset,
         max_offset,
     }
@@ -445,6 +446,7 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     if step.kind == StepKind::Sync && next.kind == StepKind::Sync {
         step.add_to_last_syncs(more.iter().map(|call| call.span).chain(next.last_syncs.iter().copied()));
     }
+    add_shift(step, &next);
     next.tids.iter().for_each(|tid| step.add_thread(*tid));
     if step.kind != next.kind {
         step.seeks += next.calls;
@@ -456,6 +458,18 @@ pub(super) fn append(steps: &mut Vec<Step>, next: Step) {
     step.seeks += next.seeks;
     step.min_offset = lower(step.min_offset, next.min_offset);
     step.max_offset = step.max_offset.max(next.max_offset);
+}
+
+/// Notes where other threads than before go on with a step.
+fn add_shift(step: &mut Step, next: &Step) {
+    if !matches!(next.kind, StepKind::Read | StepKind::Write) || step.kind != next.kind {
+        return;
+    }
+    let is_another = next.start_ns >= step.end_ns && next.tids.iter().all(|tid| !step.tids.contains(tid));
+    if step.shifts.is_some() || is_another {
+        let before = step.as_shift();
+        step.shifts.get_or_insert_with(|| Box::new(Shifts(vec![before]))).add(next.as_shift());
+    }
 }
 
 /// Returns the lower of two offsets, where -1 means unknown.

@@ -399,6 +399,7 @@ mod tests {
             tids: Box::new([1]),
             head: Box::default(),
             last_syncs: Box::default(),
+            shifts: None,
             min_offset: 0,
             max_offset: 0,
         };

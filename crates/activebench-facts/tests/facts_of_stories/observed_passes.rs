@@ -314,3 +314,79 @@ fn a_command_that_is_timed_from_outside_has_the_times_of_its_processes() {
     let windows = &passes.passes()[0].windows;
     assert!(windows.iter().all(|window| !window.phase.contains("process")), "{windows:?}");
 }
+
+#[test]
+fn threads_that_were_started_for_a_pass_may_be_timed_from_their_start() {
+    use activebench_model::event::TaskEventKind::Born;
+    let mut story = Story::new();
+    story.open(3, "/mnt/a");
+    story.now += 5_000;
+    let born_ns = story.now;
+    story.task(Born, TOOL + 1, TOOL, TOOL);
+    story.now += 2_000;
+    let (_, end_ns) = story.by(TOOL, TOOL + 1).writes(3, 8);
+    let close_ns = story.by(TOOL, TOOL).close(3).end_ns;
+    // The same thread goes on with another file: its start is not the start of that.
+    story.file.ino += 1;
+    story.by(TOOL, TOOL + 1).open(3, "/mnt/b");
+    story.writes(3, 4);
+    // The first thread of the process works on a third one.
+    story.file.ino += 1;
+    story.by(TOOL, TOOL).open(4, "/mnt/c");
+    story.writes(4, 4);
+    let activity = story.activity();
+    let passes = ObservedPasses::new(&activity);
+    let windows = &passes.passes()[0].windows;
+    let of_thread = |phase: &str| {
+        let window = windows.iter().find(|window| window.phase == phase);
+        window.map(|window| (window.start_ns, window.end_ns))
+    };
+    assert_eq!(of_thread("write-a-with-thread"), Some((born_ns, end_ns)), "{windows:?}");
+    assert_eq!(of_thread("write-a-with-thread-and-close"), Some((born_ns, close_ns)), "{windows:?}");
+    let others = passes.passes()[1..].iter().filter(|pass| pass.opens == 1).flat_map(|pass| &pass.windows);
+    assert!(others.clone().count() > 1 && others.clone().all(|window| !window.phase.contains("thread")));
+}
+
+#[test]
+fn threads_that_go_on_with_a_file_one_after_the_other_have_passes_of_their_own() {
+    use activebench_model::event::TaskEventKind::{Born, Exited};
+    let mut story = Story::new();
+    story.open(3, "/mnt/log");
+    let mut expected = Vec::new();
+    for (number, blocks) in [(1, 8), (2, 6), (3, 12)] {
+        story.now += 2_000;
+        let born_ns = story.now;
+        story.task(Born, TOOL + number, TOOL, TOOL);
+        story.now += 2_000;
+        let (_, end_ns) = story.by(TOOL, TOOL + number).writes(3, blocks);
+        story.now += 2_000;
+        story.task(Exited, TOOL + number, TOOL, 0);
+        expected.push((blocks, born_ns, end_ns));
+    }
+    story.by(TOOL, TOOL).close(3);
+    let activity = story.activity();
+    let shifts = &activity.passes[0].steps[0].shifts;
+    assert_eq!(shifts.as_ref().map(|shifts| shifts.0.len()), Some(3), "{shifts:?}");
+    let passes = ObservedPasses::new(&activity);
+    let mut found = Vec::new();
+    for (place, pass) in passes.passes().iter().enumerate() {
+        let of_thread =
+            pass.windows.iter().position(|window| window.clock.ends_with("start of its thread to last write"));
+        let Some(window) = of_thread.filter(|_| pass.bytes < 26 * BLOCK) else { continue };
+        let facts = story.facts(passes.phase(place, window, 1, None));
+        check("one thread", &facts, &[(WriteBytes, blocks(pass.bytes / BLOCK)), (WriteCalls, count(pass.calls))]);
+        found.push((pass.calls, pass.windows[window].start_ns, pass.windows[window].end_ns));
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn threads_that_share_a_file_at_the_same_time_have_one_pass() {
+    let mut story = Story::new();
+    story.open(3, "/mnt/a");
+    for block in 0..40 {
+        story.by(TOOL, TOOL + 1 + block as u32 % 3).write(3, block);
+    }
+    let activity = story.activity();
+    assert_eq!(activity.passes[0].steps[0].shifts, None);
+}

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use activebench_model::activity::{Activity, Pass, Step, StepKind};
+use activebench_model::activity::{Activity, Pass, Shift, StepKind};
 use activebench_model::claim::Parsed;
 use activebench_model::output::ToolOutput;
 use activebench_model::phase::{Direction, Mechanism, Part, Pattern, Phase, Promise, Submission, Window};
@@ -104,16 +104,17 @@ fn parts(
     let span = span.ok_or("the times of its messages were not observed")?;
     let mut parts = Vec::new();
     for pass in logs {
-        let steps: Vec<&Step> =
-            pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Write | StepKind::Sync)).collect();
-        let is_inside = |step: &&&Step| step.start_ns < span.end_ns && step.last_end_ns > span.start_ns;
-        let inside: Vec<&Step> = steps.iter().filter(is_inside).copied().collect();
-        if inside.iter().any(|step| step.start_ns < span.start_ns || step.last_end_ns > span.end_ns) {
+        // Each benchmark has a thread of its own, which goes on with the log of the one before.
+        let steps = pass.steps.iter().filter(|step| matches!(step.kind, StepKind::Write | StepKind::Sync));
+        let shifts = steps.flat_map(|step| step.shifts().into_iter().map(move |shift| (step.kind, shift)));
+        let is_inside = |(_, shift): &(StepKind, Shift)| shift.start_ns < span.end_ns && shift.end_ns > span.start_ns;
+        let inside: Vec<(StepKind, Shift)> = shifts.filter(is_inside).collect();
+        if inside.iter().any(|(_, shift)| shift.start_ns < span.start_ns || shift.end_ns > span.end_ns) {
             return Err("its writes cannot be distinguished from those of the benchmark beside it".to_owned());
         }
-        let is_write = |step: &&Step| step.kind == StepKind::Write && step.bytes > 0;
-        let Some(first) = inside.iter().copied().find(is_write) else { continue };
-        let end_ns = inside.iter().map(|step| step.end_ns).max().unwrap_or(first.end_ns);
+        let first = inside.iter().find(|(kind, shift)| *kind == StepKind::Write && shift.bytes > 0);
+        let Some((_, first)) = first else { continue };
+        let end_ns = inside.iter().map(|(_, shift)| shift.end_ns).max().unwrap_or(first.end_ns);
         parts.extend(part_within(pass, Window { start_ns: first.start_ns, end_ns }));
     }
     if parts.is_empty() { Err("no write to its log was observed".to_owned()) } else { Ok(parts) }

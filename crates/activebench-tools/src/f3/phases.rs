@@ -172,6 +172,9 @@ fn chunks(pass: &Pass) -> Vec<ChunkEnd> {
 
 /// Returns the parts of f3write, and the time between them that its clock leaves out.
 fn written(passes: &[&Pass], is_limited: bool) -> Result<(Vec<Part>, u64), String> {
+    if passes.iter().all(|pass| pass.steps.iter().all(|step| step.kind != StepKind::Sync)) {
+        return Ok((never_synced(passes), 0));
+    }
     let mut files: Vec<(&Pass, Vec<ChunkEnd>)> = passes.iter().map(|pass| (*pass, chunks(pass))).collect();
     if let Some((_, last)) = files.last_mut() {
         // Behind the last whole chunk is either a write that found no space, or the sync of a chunk that is not whole.
@@ -229,6 +232,20 @@ fn written(passes: &[&Pass], is_limited: bool) -> Result<(Vec<Part>, u64), Strin
     Ok((parts, 0))
 }
 
+/// Returns the parts of f3write where none of its syncs reached the kernel: all that it wrote, over the whole loop. Where
+/// a chunk ends does not show.
+fn never_synced(passes: &[&Pass]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for pass in passes {
+        let data_ns = data_steps(F3::Write, pass).map(|step| step.end_ns).max().unwrap_or(0);
+        parts.push(part(pass, opened(pass).start_ns, data_ns, data_ns, None));
+    }
+    let start_ns = parts.iter().map(|part| part.start_ns).min().unwrap_or(0);
+    let end_ns = passes.iter().map(|pass| closed_ns(pass)).max().unwrap_or(0);
+    stretched(&mut parts, start_ns, end_ns);
+    parts
+}
+
 /// Returns the parts of f3read. Only the whole chunks of a short read are known from its calls: each is twice as long as
 /// the one before it.
 fn read(passes: &[&Pass]) -> Result<(Vec<Part>, u64), String> {
@@ -238,7 +255,7 @@ fn read(passes: &[&Pass]) -> Result<(Vec<Part>, u64), String> {
         let why = "f3read does not count the last chunk of a longer read, and its calls do not show where that begins";
         return Err(why.to_owned());
     }
-    let bytes = |pass: &Pass| data_steps(pass).map(|step| step.bytes).sum::<u64>();
+    let bytes = |pass: &Pass| data_steps(F3::Read, pass).map(|step| step.bytes).sum::<u64>();
     let sectors = passes.iter().map(|pass| bytes(pass)).sum::<u64>() / SECTOR;
     // 1 + 2 + 4 + ... sectors.
     let mut counted = ((sectors + 1).checked_ilog2().map_or(0, |steps| (1_u64 << steps) - 1)) * SECTOR;
@@ -249,7 +266,7 @@ fn read(passes: &[&Pass]) -> Result<(Vec<Part>, u64), String> {
         if of_file == 0 {
             continue;
         }
-        let data_ns = data_steps(pass).map(|step| step.end_ns).max().unwrap_or(0);
+        let data_ns = data_steps(F3::Read, pass).map(|step| step.end_ns).max().unwrap_or(0);
         let mut part = part(pass, opened(pass).start_ns, data_ns, data_ns, None);
         if of_file < bytes(pass) {
             part.end = PartEnd::AfterBytes(of_file);
@@ -263,8 +280,8 @@ fn read(passes: &[&Pass]) -> Result<(Vec<Part>, u64), String> {
     Ok((parts, 0))
 }
 
-fn data_steps(pass: &Pass) -> impl Iterator<Item = &Step> {
-    pass.steps.iter().filter(|step| step.kind == StepKind::Read && step.bytes > 0)
+fn data_steps(tool: F3, pass: &Pass) -> impl Iterator<Item = &Step> {
+    pass.steps.iter().filter(move |step| step.kind == data_of(tool) && step.bytes > 0)
 }
 
 fn part(pass: &Pass, start_ns: u64, end_ns: u64, last_data_ns: u64, sync: Option<CallSpan>) -> Part {

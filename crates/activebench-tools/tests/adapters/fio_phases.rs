@@ -102,6 +102,7 @@ impl Run {
                 tids: Box::new([tid]),
                 head: Box::new([CallBrief { span: span(op, start_ms, end_ms, 0), offset: 0, requested: bytes }]),
                 last_syncs: Box::default(),
+                shifts: None,
                 min_offset: 0,
                 max_offset: bytes as i64,
             }

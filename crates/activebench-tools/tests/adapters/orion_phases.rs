@@ -28,6 +28,7 @@ fn pass(fd: i32, op: Op, start_ns: u64, end_ns: u64) -> Pass {
         tids: Box::new([TGID]),
         head: Box::new([CallBrief { span, offset: 0, requested: 8192 }]),
         last_syncs: Box::default(),
+        shifts: None,
         min_offset: 0,
         max_offset: 8192,
     };

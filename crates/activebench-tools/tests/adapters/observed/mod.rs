@@ -182,6 +182,7 @@ fn add(steps: &mut Vec<Step>, call: &Call) {
         tids: Box::new([call.tid]),
         head: Box::new([CallBrief::from(call)]),
         last_syncs: Box::default(),
+        shifts: None,
         min_offset: call.offset,
         max_offset: call.offset,
     });
