@@ -37,7 +37,8 @@
 //! asks for it: with loops or a time limit the rates are then unverifiable, because the device did less than half of
 //! what they say; a test of one record again and again is known as one of memory.
 //!
-//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in for the bytes at the device.
+//! Where a tracer observed, `device_write_until_durable_at_most_bytes` stands in for the bytes at the device. Where the
+//! bytes at the device are not known, the blocks that the calls visited still decide if too few of them were.
 //!
 //! For a program that no adapter knows, both rules only warn: nobody said which blocks it means to visit.
 //!
@@ -53,7 +54,7 @@
 
 use activebench_model::advice::Improvement;
 use activebench_model::fact::FactName;
-use activebench_model::finding::{Effect, Finding, Threshold};
+use activebench_model::finding::{Effect, Finding, Outcome, Threshold};
 use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Pattern, Phase};
 use activebench_model::units::{Quantity, significant};
@@ -84,6 +85,20 @@ const FACTS: &[FactName] = &[
     FactName::DeviceTotalBytes,
     FactName::ForeignBytes,
     FactName::BelowWriteBytesDurable,
+];
+
+/// The facts of which blocks the calls visited.
+const OF_CALLS: &[FactName] = &[
+    FactName::UniqueBlocks,
+    FactName::RegionBlocks,
+    FactName::MaxBlockHits,
+    FactName::CommonOffsets,
+    FactName::EqualStarts,
+    FactName::BlockGrid,
+    FactName::ReadCalls,
+    FactName::WriteCalls,
+    FactName::ReadBytes,
+    FactName::WriteBytes,
 ];
 
 /// Share of common offsets from which on they explain why blocks repeat.
@@ -145,7 +160,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if phase.direction == Direction::None {
         return Err(Halt::not_applicable("The pass does not move data."));
     }
-    let (run, limits) = (&case.run, case.thresholds());
+    let run = &case.run;
     if phase.names.is_some() {
         return Err(Halt::not_applicable("The pass works on file names and does not move data."));
     }
@@ -159,9 +174,37 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if unique <= 0.0 || block <= 0.0 {
         return Err(Halt::undecided("No block was counted."));
     }
-    if let Some(finding) = overwritten(case, phase, unique * block)? {
-        return Ok(finding);
+    let overwritten = match overwritten(case, phase, unique * block) {
+        Ok(Some(finding)) => return Ok(finding),
+        other => other,
+    };
+    let visited = Visited { moved, calls, unique, block };
+    // Blocks that repeat in the calls do so whatever the device received.
+    let found = repeated(&case.resting_on(OF_CALLS.to_vec()), phase, visited)?;
+    if found.outcome == Outcome::Fires {
+        return Ok(found);
     }
+    overwritten?;
+    repeated(case, phase, visited)
+}
+
+/// What a pass moved, and where.
+#[derive(Clone, Copy, Debug)]
+struct Visited {
+    /// Bytes moved.
+    moved: f64,
+    /// Calls that moved them.
+    calls: f64,
+    /// Distinct blocks.
+    unique: f64,
+    /// Bytes of a block.
+    block: f64,
+}
+
+/// Compares the blocks that were visited with those that the pattern should visit.
+fn repeated(case: &Case<'_>, phase: &Phase, visited: Visited) -> Result<Finding, Halt> {
+    let (run, limits) = (&case.run, case.thresholds());
+    let Visited { moved, calls, unique, block } = visited;
     // The requested bytes count a region that is repeated by design once per loop.
     let loops = f64::from(phase.loops.max(1));
     let asked = match phase.region_bytes {
@@ -187,7 +230,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let at_unlike_speeds = phase.time_limit_ns.is_some() && phase.requested_tasks > 1;
     let of_the_slowest: &[FactName] = if at_unlike_speeds { &[FactName::MinTaskBytes] } else { &[] };
-    let case = &case.resting_on([FACTS, of_the_slowest].concat());
+    let case = &case.resting_on([case.facts.as_slice(), of_the_slowest].concat());
     let (expected, deviation) = match at_unlike_speeds {
         true => {
             let of_the_slowest = run.fact(phase, FactName::MinTaskBytes)? * f64::from(phase.requested_tasks);
