@@ -30,7 +30,8 @@
 //!   of its virtual machine. The shortest time that the timed calls allow bounds the figure, and the longest of the
 //!   others is not known.
 //! - Completion latency (fio's `clat`): it is not refuted where the threads waited for a CPU in more than 1 % of the
-//!   window, because the tool reads its clock after such waits.
+//!   window, because the tool reads its clock after such waits. Nor is it where their waits are as long as what the
+//!   requests above a percentile would have to take less: a single wait is the tail of a few requests.
 //!
 //! # When it is wrong
 //! It is wrong when activebench assigned calls to the pass wrongly (a priming read counted, a part missed). For data

@@ -324,8 +324,18 @@ impl Region {
     fn loops(&self, job: &JobOptions) -> Option<u32> {
         // Jobs with random offsets draw them independently.
         let sharing = if job.is_random()? { 1 } else { self.sharing };
-        Some(u32::try_from(job.loops()?.saturating_mul(sharing)).unwrap_or(u32::MAX))
+        let loops = job.loops()?.saturating_mul(times_around(job)?).saturating_mul(sharing);
+        Some(u32::try_from(loops).unwrap_or(u32::MAX))
     }
+}
+
+/// Returns how many times a job begins anew in its files until it has moved `io_size`; `None` if that is not known. Each
+/// time it draws the same numbers (backend.c, `clear_io_state`, 3.33).
+fn times_around(job: &JobOptions) -> Option<u64> {
+    if job.lacks("io_size") {
+        return Some(1);
+    }
+    Some(job.size("io_size")?.div_ceil(size(job)?).max(1))
 }
 
 fn pattern(job: &JobOptions, region: &Region) -> Pattern {
@@ -566,5 +576,18 @@ mod tests {
         let zones = "--zonesize=64k --zonerange=128k --zoneskip=64k";
         assert_eq!(reads(&format!("--rw=read --zonemode=strided {zones}")), (Pattern::Strided, 1));
         assert_eq!(reads(&format!("--rw=read --zonemode=zbd {zones}")).0, Pattern::Unknown);
+    }
+
+    #[test]
+    fn a_job_that_moves_more_than_its_files_begins_anew_with_the_same_draws() {
+        let reads = |options: &str| {
+            let phase = phases(options).into_iter().find(|phase| phase.direction == Direction::Read).expect("reads");
+            phase.loops
+        };
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=40m"), 10);
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m"), 3);
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m --loops=2"), 6);
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=1m"), 1);
+        assert_eq!(reads("--rw=randrw --size=4m"), 1);
     }
 }
