@@ -1,11 +1,11 @@
 //! Passes found in the I/O itself, for a program that no adapter knows.
 //!
-//! A *run* is what one descriptor moved in one direction, from its open or from a call of the other direction on. Runs
-//! of one direction, with calls of like size and no run of the other direction or pause between them, form a *group*; all runs of a
-//! direction together form a *total*. Where both directions overlap in time, they have a common total, and so has a
-//! descriptor with both. Where the program printed something between the runs of a group, the runs between two prints are
-//! a pass of their own. Files that are made or deleted one after the other are passes over names. Each of these is a pass,
-//! at most [`MOST_PASSES`] of each kind.
+//! A *run* is what one descriptor moved in one direction, from its open, from a call of the other direction or from where
+//! other threads go on with it. Runs of one direction, with calls of like size and no run of the other direction or pause
+//! between them, form a *group*; all runs of a direction together form a *total*. Where both directions overlap in time,
+//! they have a common total, and so has a descriptor with both. Where the program printed something between the runs of a
+//! group, the runs between two prints are a pass of their own. Files that are made or deleted one after the other are
+//! passes over names. Each of these is a pass, at most [`MOST_PASSES`] of each kind.
 //!
 //! Time and memory are linear in the steps of the activity, apart from sorting the runs.
 
