@@ -532,6 +532,11 @@ fn the_best_of_several_runs_is_no_mean() {
     assert_eq!(only("write: 140.1 MiB/s", &tied).1, None);
     let alike = [write("a", 140.1 * MIB), write("a", 140.1 * MIB)];
     assert_eq!(only("mean of 2 runs: 140.1 MiB/s", &alike).1, None);
+    // A run of another command may be as fast.
+    let other = |rate: f64| One { command: "tool write --other", ..write("b", rate) };
+    let beside = [other(140.1 * MIB), write("a", 100.4 * MIB), write("a", 140.1 * MIB), write("a", 90.3 * MIB)];
+    assert_eq!(only("mean of 3 runs: 140.1 MiB/s", &beside).1, Some(Fault::OtherSummary));
+    assert_eq!(only("average: 140.1 MiB/s", &beside).1, None);
     // Jobs with numbers in their names repeat a command; a sweep of queue depths does not.
     let named = |command: [&'static str; 3]| {
         let passes = ["job1-write", "job2-write", "job3-write"];
