@@ -194,6 +194,13 @@ impl Run<'_> {
         (self.pass.tgid, self.pass.fd, self.pass.open.map_or(0, |open| open.start_ns))
     }
 
+    /// Returns its thread, where other threads used the descriptor before it or afterwards.
+    fn thread_of_shift(&self) -> Option<u32> {
+        let shifts = self.pass.steps.iter().filter_map(|step| step.shifts.as_ref()).flat_map(|shifts| &shifts.0);
+        let mut own = shifts.filter(|shift| (shift.start_ns, shift.end_ns) == (self.start_ns, self.end_ns));
+        own.next()?.tid
+    }
+
     fn overlaps(&self, other: &Run<'_>) -> bool {
         self.start_ns < other.end_ns && other.start_ns < self.end_ns
     }
@@ -326,7 +333,7 @@ impl<'a> ObservedPasses<'a> {
             let end_ns = inside.as_ref().map_or(run.end_ns, |sync| sync.end_ns.max(run.end_ns));
             Part {
                 tgid: run.pass.tgid,
-                tids: Vec::new(),
+                tids: run.thread_of_shift().into_iter().collect(),
                 fd: run.pass.fd,
                 file: run.pass.file,
                 start_ns,

@@ -4,7 +4,7 @@
 //! `--sync` one sync behind it. db_bench prints each result when its benchmark has ended, which shows where the next
 //! one begins. Any other benchmark has no call of its own for each operation.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use activebench_model::activity::{Activity, Pass, Shift, StepKind};
 use activebench_model::claim::Parsed;
@@ -115,7 +115,13 @@ fn parts(
         let first = inside.iter().find(|(kind, shift)| *kind == StepKind::Write && shift.bytes > 0);
         let Some((_, first)) = first else { continue };
         let end_ns = inside.iter().map(|(_, shift)| shift.end_ns).max().unwrap_or(first.end_ns);
-        parts.extend(part_within(pass, Window { start_ns: first.start_ns, end_ns }));
+        // Of a thread that wrote to the log before or afterwards, nothing is known in this window.
+        let threads: Option<BTreeSet<u32>> = inside.iter().map(|(_, shift)| shift.tid).collect();
+        let is_other =
+            |threads: &BTreeSet<u32>| pass.steps.iter().flat_map(|step| &step.tids).any(|tid| !threads.contains(tid));
+        let threads = threads.filter(is_other);
+        let part = part_within(pass, Window { start_ns: first.start_ns, end_ns });
+        parts.extend(part.map(|part| Part { tids: threads.into_iter().flatten().collect(), ..part }));
     }
     if parts.is_empty() { Err("no write to its log was observed".to_owned()) } else { Ok(parts) }
 }
