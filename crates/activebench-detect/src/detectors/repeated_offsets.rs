@@ -87,19 +87,8 @@ const FACTS: &[FactName] = &[
     FactName::BelowWriteBytesDurable,
 ];
 
-/// The facts of which blocks the calls visited.
-const OF_CALLS: &[FactName] = &[
-    FactName::UniqueBlocks,
-    FactName::RegionBlocks,
-    FactName::MaxBlockHits,
-    FactName::CommonOffsets,
-    FactName::EqualStarts,
-    FactName::BlockGrid,
-    FactName::ReadCalls,
-    FactName::WriteCalls,
-    FactName::ReadBytes,
-    FactName::WriteBytes,
-];
+/// Which blocks the calls visited: the first of [`FACTS`], up to `WriteBytes`.
+const OF_CALLS: &[FactName] = FACTS.split_at(10).0;
 
 /// Share of common offsets from which on they explain why blocks repeat.
 const SHARED: f64 = 0.5;
@@ -174,18 +163,16 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if unique <= 0.0 || block <= 0.0 {
         return Err(Halt::undecided("No block was counted."));
     }
-    let overwritten = match overwritten(case, phase, unique * block) {
-        Ok(Some(finding)) => return Ok(finding),
-        other => other,
-    };
     let visited = Visited { moved, calls, unique, block };
-    // Blocks that repeat in the calls do so whatever the device received.
-    let found = repeated(&case.resting_on(OF_CALLS.to_vec()), phase, visited)?;
-    if found.outcome == Outcome::Fires {
-        return Ok(found);
+    match overwritten(case, phase, unique * block) {
+        Ok(Some(finding)) => Ok(finding),
+        Ok(None) => repeated(case, phase, visited),
+        // Blocks that repeat in the calls do so whatever the device received.
+        Err(why) => {
+            let found = repeated(&case.resting_on(OF_CALLS.to_vec()), phase, visited)?;
+            if found.outcome == Outcome::Fires { Ok(found) } else { Err(why) }
+        }
     }
-    overwritten?;
-    repeated(case, phase, visited)
 }
 
 /// What a pass moved, and where.

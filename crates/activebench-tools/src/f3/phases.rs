@@ -173,7 +173,7 @@ fn chunks(pass: &Pass) -> Vec<ChunkEnd> {
 /// Returns the parts of f3write, and the time between them that its clock leaves out.
 fn written(passes: &[&Pass], is_limited: bool) -> Result<(Vec<Part>, u64), String> {
     if passes.iter().all(|pass| pass.steps.iter().all(|step| step.kind != StepKind::Sync)) {
-        return Ok((never_synced(passes), 0));
+        return Ok((never_synced(passes)?, 0));
     }
     let mut files: Vec<(&Pass, Vec<ChunkEnd>)> = passes.iter().map(|pass| (*pass, chunks(pass))).collect();
     if let Some((_, last)) = files.last_mut() {
@@ -234,16 +234,22 @@ fn written(passes: &[&Pass], is_limited: bool) -> Result<(Vec<Part>, u64), Strin
 
 /// Returns the parts of f3write where none of its syncs reached the kernel: all that it wrote, over the whole loop. Where
 /// a chunk ends does not show.
-fn never_synced(passes: &[&Pass]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for pass in passes {
-        let data_ns = data_steps(F3::Write, pass).map(|step| step.end_ns).max().unwrap_or(0);
-        parts.push(part(pass, opened(pass).start_ns, data_ns, data_ns, None));
+fn never_synced(passes: &[&Pass]) -> Result<Vec<Part>, String> {
+    let mut parts: Vec<Part> = passes.iter().filter_map(|pass| whole(F3::Write, pass)).collect();
+    let (Some(first), Some(last)) = (passes.first(), passes.last()) else {
+        return Err("no file of f3 was observed".to_owned());
+    };
+    if parts.is_empty() {
+        return Err("no write of f3write was observed".to_owned());
     }
-    let start_ns = parts.iter().map(|part| part.start_ns).min().unwrap_or(0);
-    let end_ns = passes.iter().map(|pass| closed_ns(pass)).max().unwrap_or(0);
-    stretched(&mut parts, start_ns, end_ns);
-    parts
+    stretched(&mut parts, opened(first).start_ns, closed_ns(last));
+    Ok(parts)
+}
+
+/// Returns all that was moved of a file, from its open to its last data; `None` where nothing was.
+fn whole(tool: F3, pass: &Pass) -> Option<Part> {
+    let data_ns = data_steps(tool, pass).map(|step| step.end_ns).max()?;
+    Some(part(pass, opened(pass).start_ns, data_ns, data_ns, None))
 }
 
 /// Returns the parts of f3read. Only the whole chunks of a short read are known from its calls: each is twice as long as
@@ -263,11 +269,7 @@ fn read(passes: &[&Pass]) -> Result<(Vec<Part>, u64), String> {
     for pass in passes {
         let of_file = bytes(pass).min(counted);
         counted -= of_file;
-        if of_file == 0 {
-            continue;
-        }
-        let data_ns = data_steps(F3::Read, pass).map(|step| step.end_ns).max().unwrap_or(0);
-        let mut part = part(pass, opened(pass).start_ns, data_ns, data_ns, None);
+        let Some(mut part) = whole(F3::Read, pass).filter(|_| of_file > 0) else { continue };
         if of_file < bytes(pass) {
             part.end = PartEnd::AfterBytes(of_file);
         }
