@@ -43,6 +43,10 @@ pub struct Phase {
     /// file in the same order. At least 1.
     #[serde(default = "once")]
     pub loops: u32,
+    /// Number of times that each loop begins anew in the same files, until it has moved the bytes that the command asks
+    /// for. Each time it visits the same blocks in the same order. At least 1.
+    #[serde(default = "once")]
+    pub turns: u32,
     /// Number of tasks that the command requests.
     pub requested_tasks: u32,
     /// Span that the tool's clock covers, in words: `first write to last write`.
@@ -190,6 +194,7 @@ impl Phase {
             size_bytes: None,
             region_bytes: None,
             loops: once(),
+            turns: once(),
             requested_tasks: 1,
             clock: String::new(),
             rate_clock: RateClock::default(),

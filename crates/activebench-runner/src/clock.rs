@@ -1,6 +1,6 @@
 //! The clocks of a run.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,6 +23,11 @@ pub(crate) fn leads_ns() -> Option<[u64; 2]> {
     // Without a suspension the two readings differ by the time between them, in either direction.
     let boot = boot.or_else(|| (middle - clocks[1] < LONGEST_READING_NS).then_some(0));
     (end - begin < LONGEST_READING_NS).then_some([wall?, boot?])
+}
+
+/// Returns the CPU time of this thread: what it did, without the time that it waited for a CPU.
+pub(crate) fn thread_cpu() -> Duration {
+    Duration::from_nanos(ns(ClockId::ThreadCPUTime))
 }
 
 fn ns(clock: ClockId) -> u64 {

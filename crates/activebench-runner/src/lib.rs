@@ -43,12 +43,14 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(5);
 /// Time between two progress ticks.
 const TICK: Duration = Duration::from_millis(500);
-/// Time between two readings of the host's counters. It is longer if a reading takes so long that this would cost
-/// more than one part in [`READ_COST`] of a CPU.
+/// Time between two readings of the clocks and of the host's counters. That of the counters is longer if a reading takes
+/// so much CPU time that this would cost more than one part in [`READ_COST`] of a CPU.
 const READ_PERIOD: Duration = Duration::from_millis(100);
 const READ_COST: u32 = 500;
 /// Readings of the clocks at either end of a run that are tried until one was made without losing the CPU.
 const MOST_TRIES: u32 = 1_000;
+/// The same during a run.
+const FEW_TRIES: u32 = 3;
 
 /// The tool to run, and how.
 #[derive(Clone, Debug)]
@@ -319,41 +321,41 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 struct Watches {
     steal: StealWatch,
     host: HostWatch,
+    /// When the counters may be read again.
+    counters_at: Instant,
 }
 
 impl Watches {
     fn new(pid: u32) -> Self {
         let roots = Roots::default();
-        Self { steal: StealWatch::new(&roots), host: HostWatch::new(&roots, Process::Id(pid)) }
+        let host = HostWatch::new(&roots, Process::Id(pid));
+        Self { steal: StealWatch::new(&roots), host, counters_at: Instant::now() }
     }
 
     /// Reads everything: just before the tool is released, and after its end.
     fn read_all(&mut self) {
         self.host.read_all(clock::monotonic_ns());
         // These readings enclose the run: without them no window is covered, and the facts on the clocks are missing.
-        for _ in 0..MOST_TRIES {
-            if self.read_clocks() {
-                break;
-            }
-        }
+        self.read_clocks(MOST_TRIES);
     }
 
-    /// Returns `false` if the clocks could not be read at one moment.
-    fn read_clocks(&mut self) -> bool {
-        let leads = clock::leads_ns();
-        if let Some(leads_ns) = leads {
+    /// Reads the clocks; nothing where none of the tries was made at one moment.
+    fn read_clocks(&mut self, tries: u32) {
+        if let Some(leads_ns) = (0..tries).find_map(|_| clock::leads_ns()) {
             self.host.add_clocks(clock::monotonic_ns(), leads_ns);
         }
-        leads.is_some()
     }
 
     /// Reads once, and returns the time to wait until the next reading.
     fn read(&mut self) -> Duration {
-        let begin = Instant::now();
-        self.steal.read(clock::monotonic_ns());
-        self.host.read(clock::monotonic_ns());
-        self.read_clocks();
-        READ_PERIOD.max(begin.elapsed() * READ_COST)
+        self.read_clocks(FEW_TRIES);
+        if Instant::now() >= self.counters_at {
+            let begin = clock::thread_cpu();
+            self.steal.read(clock::monotonic_ns());
+            self.host.read(clock::monotonic_ns());
+            self.counters_at = Instant::now() + clock::thread_cpu().saturating_sub(begin) * READ_COST;
+        }
+        READ_PERIOD
     }
 }
 

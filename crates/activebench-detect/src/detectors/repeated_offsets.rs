@@ -193,7 +193,7 @@ fn repeated(case: &Case<'_>, phase: &Phase, visited: Visited) -> Result<Finding,
     let (run, limits) = (&case.run, case.thresholds());
     let Visited { moved, calls, unique, block } = visited;
     // The requested bytes count a region that is repeated by design once per loop.
-    let loops = f64::from(phase.loops.max(1));
+    let loops = f64::from(phase.loops.max(1)) * f64::from(phase.turns.max(1));
     let asked = match phase.region_bytes {
         Some(bytes) => (bytes as f64 / block).floor(),
         None => phase.requested_bytes.map_or(0.0, |bytes| (bytes as f64 / loops / block).floor()),

@@ -95,13 +95,14 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
     let region = Region::of(&paired.jobs);
     // Values common to several jobs apply to each of them.
     let loops = agreed(&paired.jobs, |job| region.loops(job));
+    let turns = agreed(&paired.jobs, turns);
     // A job that mixes and checks reads blocks of its own, and then those that it wrote: both may be the same.
     let reads_and_checks =
         |job: &Job| job.options.reads() != Some(false) && job.options.verifies_after() != Some(false);
     let checks_too = way == Way::Read && paired.jobs.iter().any(reads_and_checks);
     Phase {
-        pattern: match (checks, loops) {
-            (Some(false), Some(_)) => {
+        pattern: match (checks, loops, turns) {
+            (Some(false), Some(_), Some(_)) => {
                 let common = agreed(&paired.jobs, |job| Some(pattern(job, &region))).unwrap_or(Pattern::Unknown);
                 // Jobs that differ draw from regions of their own, and each direction goes over the files separately.
                 let unlike = agreed(&paired.jobs, |job| Some((job.block_bytes(way), size(job), files(job)))).is_none();
@@ -122,6 +123,7 @@ pub(super) fn phase(paired: &Paired, way: Way, tasks: Option<u32>) -> Phase {
         size_bytes: size_bytes(paired, way).filter(|_| moves),
         region_bytes: region.bytes,
         loops: loops.unwrap_or(1).saturating_mul(if checks_too { 2 } else { 1 }),
+        turns: turns.unwrap_or(1),
         requested_tasks: tasks,
         clock: clock(Some(job)),
         // fio adds the bytes of a group and takes the longest of its jobs' times (stat.c, `sum_thread_stats`, 3.33).
@@ -324,18 +326,18 @@ impl Region {
     fn loops(&self, job: &JobOptions) -> Option<u32> {
         // Jobs with random offsets draw them independently.
         let sharing = if job.is_random()? { 1 } else { self.sharing };
-        let loops = job.loops()?.saturating_mul(times_around(job)?).saturating_mul(sharing);
-        Some(u32::try_from(loops).unwrap_or(u32::MAX))
+        Some(u32::try_from(job.loops()?.saturating_mul(sharing)).unwrap_or(u32::MAX))
     }
 }
 
-/// Returns how many times a job begins anew in its files until it has moved `io_size`; `None` if that is not known. Each
+/// Returns how many times a job begins in its files until it has moved `io_size`; `None` if that is not known. Each
 /// time it draws the same numbers (backend.c, `clear_io_state`, 3.33).
-fn times_around(job: &JobOptions) -> Option<u64> {
+fn turns(job: &JobOptions) -> Option<u32> {
     if job.lacks("io_size") {
         return Some(1);
     }
-    Some(job.size("io_size")?.div_ceil(size(job)?).max(1))
+    let turns = job.size("io_size")?.div_ceil(size(job)?).max(1);
+    Some(u32::try_from(turns).unwrap_or(u32::MAX))
 }
 
 fn pattern(job: &JobOptions, region: &Region) -> Pattern {
@@ -582,12 +584,12 @@ mod tests {
     fn a_job_that_moves_more_than_its_files_begins_anew_with_the_same_draws() {
         let reads = |options: &str| {
             let phase = phases(options).into_iter().find(|phase| phase.direction == Direction::Read).expect("reads");
-            phase.loops
+            (phase.loops, phase.turns)
         };
-        assert_eq!(reads("--rw=randrw --size=4m --io_size=40m"), 10);
-        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m"), 3);
-        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m --loops=2"), 6);
-        assert_eq!(reads("--rw=randrw --size=4m --io_size=1m"), 1);
-        assert_eq!(reads("--rw=randrw --size=4m"), 1);
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=40m"), (1, 10));
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m"), (1, 3));
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=10m --loops=2"), (2, 3));
+        assert_eq!(reads("--rw=randrw --size=4m --io_size=1m"), (1, 1));
+        assert_eq!(reads("--rw=randrw --size=4m"), (1, 1));
     }
 }
