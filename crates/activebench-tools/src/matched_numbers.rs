@@ -67,9 +67,6 @@ const LEAST_OF_MAIN: f64 = 0.1;
 /// Part of the chance of a number with which it is compared with the main passes; the rest is for all passes.
 const SHARE_OF_MAIN: f64 = 0.6;
 
-/// Distance, as a share, up to which the amount of a statement may be that of a pass.
-const NEAR_AMOUNT: f64 = 0.01;
-
 /// Distance, as a share, up to which the meaning of a unit is clear, if the other one is at least [`UNCLEAR_BASE`] away.
 const CLEAR_BASE: f64 = 0.005;
 
@@ -782,7 +779,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Returns true if an amount of a statement is that of the pass of its rate. A program may count a little more or less
-    /// than all of its calls ([`NEAR_AMOUNT`]).
+    /// than all of its calls ([`TOLERANCE`]).
     fn states_amount(&self, amount: usize, of_rate: &Fit, view: &View) -> bool {
         let Target { pass, calls, .. } = of_rate.target;
         let number = &self.candidates[amount].number;
@@ -790,8 +787,7 @@ impl<'a> Matching<'a> {
             Unit::Bytes => self.passes[pass].bytes as f64,
             _ => self.passes[pass].calls as f64 / calls as f64,
         };
-        let is_near =
-            |reading: &Reading| (reading.value - observed).abs() <= NEAR_AMOUNT * observed + reading.resolution;
+        let is_near = |reading: &Reading| (reading.value - observed).abs() <= TOLERANCE * observed + reading.resolution;
         let is_same_base = |reading: &&Reading| reading.is_binary == of_rate.reading.is_binary;
         view.fits[amount].iter().any(|one| one.target.pass == pass)
             || number.readings.iter().filter(is_same_base).any(is_near)
@@ -837,7 +833,8 @@ impl<'a> Matching<'a> {
                 return (1.0, 0);
             }
             if place == rate && agrees(time) {
-                least = (view.alone[time] * view.alone[rate], 2 * MOST_OF_BLOCK + 2);
+                let chance = self.chance_in(time, fit, view) * self.chance_in(rate, fit, view);
+                least = (chance, 2 * MOST_OF_BLOCK + 2);
             }
         }
         let agreeing = line.iter().copied().filter(|other| {
@@ -851,7 +848,8 @@ impl<'a> Matching<'a> {
         for other in agreeing {
             others += usize::from(self.candidates[other].number.unit != self.candidates[place].number.unit);
             let kind = if is_amount(self.candidates[other].number.unit) { &mut amount } else { &mut rate };
-            *kind = Some(kind.map_or(view.alone[other], |known| known.min(view.alone[other])));
+            let chance = self.chance_in(other, fit, view);
+            *kind = Some(kind.map_or(chance, |known| known.min(chance)));
         }
         if let (Some(amount), Some(rate)) = (amount, rate) {
             let chance = amount * rate * of_pairs(line.len());
@@ -860,6 +858,17 @@ impl<'a> Matching<'a> {
             }
         }
         least
+    }
+
+    /// Returns the chance that a number agrees as closely as it does with the window of a fit. The chance of a number
+    /// alone is that of its closest fit, which may be another.
+    fn chance_in(&self, place: usize, fit: &Fit, view: &View) -> f64 {
+        let number = &self.candidates[place].number;
+        let distance = |fits: &mut dyn Iterator<Item = &Fit>| fits.map(|fit| fit.distance).fold(f64::MAX, f64::min);
+        let fits = &view.fits[place];
+        let closest = distance(&mut fits.iter());
+        let here = distance(&mut fits.iter().filter(|one| is_same_window(&one.target, &fit.target, number.unit)));
+        chance::further_away(number, view.alone[place], closest, here)
     }
 
     /// Returns the bytes of a pass if a number beside a candidate states them exactly.

@@ -198,6 +198,7 @@ pub fn printed_numbers(output: &ToolOutput) -> PrintedNumbers {
         if is_head_of_sizes(text) {
             return table.read(text, line);
         }
+        heading.leave(text);
         let before = numbers.len();
         let source = SourceLine { stream: stream.to_owned(), line, text: text.to_owned() };
         read_line(&source, &heading, &table, &mut numbers, &mut settings);

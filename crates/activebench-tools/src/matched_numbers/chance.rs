@@ -19,7 +19,7 @@ const OF_EXACT: f64 = 0.0005;
 pub(super) fn of_number(number: &PrintedNumber, figures: &[f64], distance: f64) -> f64 {
     let Some(first) = number.readings.first() else { return 1.0 };
     let printed = first.resolution / first.value;
-    let half = distance.max(printed).clamp(LEAST_DISTANCE, 1.0);
+    let half = half_span(number, distance);
     if is_amount(number.unit) {
         let mut distinct: Vec<f64> = figures.to_vec();
         distinct.sort_by(f64::total_cmp);
@@ -30,6 +30,21 @@ pub(super) fn of_number(number: &PrintedNumber, figures: &[f64], distance: f64) 
         return by_width.max(least * distinct.len() as f64).min(1.0);
     }
     (covered(figures, number, half) / (DECADES * std::f64::consts::LN_10)).min(1.0)
+}
+
+/// Returns the probability at a larger distance than the one that `chance` is for, at most. Spans that are twice as wide
+/// cover at most twice as much.
+pub(super) fn further_away(number: &PrintedNumber, chance: f64, from: f64, to: f64) -> f64 {
+    if is_amount(number.unit) {
+        return chance;
+    }
+    (chance * half_span(number, to) / half_span(number, from)).min(1.0)
+}
+
+/// Returns half of the span around a figure in which a number agrees with it.
+fn half_span(number: &PrintedNumber, distance: f64) -> f64 {
+    let printed = number.readings.first().map_or(1.0, |first| first.resolution / first.value);
+    distance.max(printed).clamp(LEAST_DISTANCE, 1.0)
 }
 
 /// Returns the length of the union of the spans around all figures, in natural logarithms.

@@ -280,8 +280,8 @@ fn a_statement_whose_amount_is_nearly_that_of_the_calls_is_about_them() {
     ];
     let line = |amount: u32, rate: &str| format!("it did {amount} ops in 2.00 s: {rate} ops/s\n");
     assert_eq!(claims(&of(&line(4097, "2048.50"), &passes)), ["operation-rate of main-0"]);
-    // By more than a percent it is another count.
-    assert_eq!(claims(&of(&line(4060, "2030.00"), &passes)), Vec::<String>::new());
+    // By more than two percent it is another count.
+    assert_eq!(claims(&of(&line(4020, "2010.00"), &passes)), Vec::<String>::new());
 }
 
 #[test]

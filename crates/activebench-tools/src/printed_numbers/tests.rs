@@ -296,6 +296,15 @@ fn numbers_with_strokes_between_them_share_a_unit() {
 }
 
 #[test]
+fn a_heading_with_a_colon_ends_where_a_line_is_indented_less() {
+    let text =
+        "  read: 90 MiB in 162 msec\n    clat percentiles (usec):\n      30016 usec\n  write: 101 MiB in 162 msec\n";
+    let is_statistic = |text: &str| numbers_of(text).iter().map(|number| number.is_statistic).collect::<Vec<_>>();
+    assert_eq!(is_statistic(text), [false, false, true, false, false]);
+    assert_eq!(is_statistic("  latency:\n  write: 101 MiB\n"), [true]);
+}
+
+#[test]
 fn a_unit_in_brackets_before_the_first_number_goes_before_that_of_a_heading() {
     let text = "clat percentiles (usec):\n   lat (nsec) = min=10145, max=52388, avg=12676.5\n";
     let times = ["10145 nsec = 10145 ns", "52388 nsec = 52388 ns", "12676.5 nsec = 12676.5 ns"];

@@ -370,6 +370,13 @@ impl Heading {
         *self = Self { text: text.to_owned(), indent: indent(line), unit: in_brackets, of_block, is_marked };
     }
 
+    /// Ends where a line is indented less than a heading with a colon or a bracket: that line is not below it.
+    pub(super) fn leave(&mut self, line: &str) {
+        if self.is_marked && indent(line) < self.indent {
+            *self = Self { of_block: self.of_block, ..Self::default() };
+        }
+    }
+
     /// Takes a line of a block with figures.
     pub(super) fn read_block(&mut self, line: &str) {
         self.of_block = direction_of(line).or(self.of_block);
