@@ -75,3 +75,28 @@ fn is_round(value: f64) -> bool {
     }
     rest < 10_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use activebench_model::output::ToolOutput;
+
+    use super::{further_away, of_number};
+    use crate::printed_numbers::{PrintedNumber, printed_numbers};
+
+    fn number(text: &str) -> PrintedNumber {
+        let output = ToolOutput { stdout: text.as_bytes().to_vec(), ..ToolOutput::default() };
+        printed_numbers(&output).numbers.remove(0)
+    }
+
+    #[test]
+    fn the_chance_at_a_larger_distance_is_at_least_that_of_the_spans_there() {
+        let rate = number("1234.56 ops/s\n");
+        let figures = [1200.0, 1210.0, 1250.0, 9000.0];
+        let near = of_number(&rate, &figures, 0.001);
+        let far = further_away(&rate, near, 0.001, 0.02);
+        assert!(far > 19.0 * near && far >= of_number(&rate, &figures, 0.02), "{near} {far}");
+        // An amount is counted: its distance says nothing.
+        let amount = number("4097 ops\n");
+        assert_eq!(further_away(&amount, 0.001, 0.001, 0.02), 0.001);
+    }
+}
