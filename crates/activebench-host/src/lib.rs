@@ -30,7 +30,7 @@ pub use daemon::daemon_of;
 pub use device_users::{Opener, Usage, block_devices_behind, usage_of};
 pub use hardware::read_hardware;
 pub use interfaces::{Traffic, traffic};
-pub use machine::read_host;
+pub use machine::{read_host, read_host_of_run};
 pub use mounts::{Mount, Mounts};
 pub use observability::{About, Gap, Mend, Observability};
 pub use pin::Pin;

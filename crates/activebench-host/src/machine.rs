@@ -6,6 +6,7 @@ use activebench_model::host::Host;
 
 use crate::cgroup::memory_limit;
 use crate::hardware::read_hardware;
+use crate::mounts::Mounts;
 use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
 use crate::survey::{StorageRef, Survey};
@@ -16,7 +17,13 @@ use crate::survey::{StorageRef, Survey};
 /// ran. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable; `unread` then has the
 /// reason.
 pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
+    read_host_of_run(roots, process, used, Mounts::default())
+}
+
+/// As [`read_host`], after a run whose processes had these mounts: see [`Survey::add_seen`].
+pub fn read_host_of_run(roots: &Roots, process: Process, used: &[StorageRef], seen: Mounts) -> Host {
     let mut survey = Survey::of(roots, process);
+    survey.add_seen(seen);
     let targets = survey.targets_of(used);
     let mut reader = Reader::new(roots, process);
     let kernel = reader.text(Path::new("/proc/sys/kernel/osrelease"));

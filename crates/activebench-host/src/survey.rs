@@ -35,6 +35,8 @@ pub enum StorageRef {
 pub struct Survey {
     reader: Reader,
     mounts: Mounts,
+    /// Mounts that other processes had at an earlier time.
+    seen: Mounts,
 }
 
 impl Survey {
@@ -56,7 +58,21 @@ impl Survey {
         for note in notes {
             reader.note(note);
         }
-        Self { reader, mounts }
+        Self { reader, mounts, seen: Mounts::default() }
+    }
+
+    /// Adds mounts that the processes of a run had while it ran. They count where the own mounts have no such device any
+    /// more: it was unmounted since, or is in another mount namespace.
+    pub fn add_seen(&mut self, seen: Mounts) {
+        self.seen.0.extend(seen.0);
+    }
+
+    /// Returns a mount of a device that is in use no more. `None` where several file systems had its number, one after
+    /// the other.
+    fn seen_of_device(&self, s_dev: DeviceNumber) -> Option<Mount> {
+        let found = self.seen.of_device(s_dev, None)?;
+        let is_same = |other: &Mount| (&other.fs_type, &other.source) == (&found.fs_type, &found.source);
+        self.seen.0.iter().filter(|other| other.device == s_dev).all(is_same).then(|| found.clone())
     }
 
     /// Returns the overlays whose directories are all on one other file system, each with that file system. Leaves
@@ -121,7 +137,8 @@ impl Survey {
     /// Returns the target of the file system with this super block. When the path is on an overlay, returns the
     /// overlay's target with the number asked for, which is that of the file system below.
     ///
-    /// If no mount has the number (unmounted since, another mount namespace, a number from `stat` on btrfs), a device
+    /// If no mount has the number (a number from `stat` on btrfs; unmounted since or in another mount namespace, and not
+    /// among the mounts of [`Survey::add_seen`]), a device
     /// number known to sysfs is followed as a device, and an anonymous one is searched by the path. Both cases are
     /// noted in [`Survey::unread`]. `fs_type` is `unknown` when neither finds it. The target always has the number
     /// asked for.
@@ -136,6 +153,9 @@ impl Survey {
             return Target { s_dev, ..self.target_of_mount(overlay) };
         }
         if let Some(mount) = self.mounts.of_device(s_dev, path.as_deref()).cloned() {
+            return self.target_of_mount(&mount);
+        }
+        if let Some(mount) = self.seen_of_device(s_dev) {
             return self.target_of_mount(&mount);
         }
         match by_path {

@@ -40,10 +40,15 @@ impl Folders {
         self.ids_are_ours = true;
     }
 
+    /// Returns `true` if the numbers of the processes are ours. In another PID namespace than the kernel's records, another
+    /// process has this number.
+    pub(crate) fn can_be_read(&self) -> bool {
+        self.ids_are_ours || has_kernel_ids()
+    }
+
     /// Reads the folder of a process that has just executed a program.
     pub(crate) fn read(&mut self, tgid: u32, at_ns: u64) {
-        // In another PID namespace than the kernel's records, another process has this number.
-        if self.folders.len() == MOST || !(self.ids_are_ours || has_kernel_ids()) {
+        if self.folders.len() == MOST || !self.can_be_read() {
             return;
         }
         let path =

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::folders::Folders;
 use crate::kept_records::{DamagedChunk, Extent, KeptRecords, RecordIndex};
+use crate::mounts_seen::MountsSeen;
 use crate::payload::PayloadStore;
 use crate::printed::Printed;
 use crate::store::RecordStore;
@@ -53,6 +54,7 @@ struct About {
     printed: Printed,
     printed_text: Extent,
     folders: Folders,
+    mounts_seen: MountsSeen,
     watch: Option<Watch>,
     library: Option<LibraryCalls>,
 }
@@ -114,6 +116,7 @@ impl Observation {
         let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
         let payload_place = records.add(&payload)?;
         let folders = std::mem::take(&mut store.folders);
+        let mounts_seen = std::mem::take(&mut store.mounts_seen);
         let about = About {
             root,
             stacks,
@@ -123,6 +126,7 @@ impl Observation {
             printed,
             printed_text,
             folders,
+            mounts_seen,
             watch,
             library: None,
         };
@@ -162,6 +166,7 @@ impl Observation {
             printed: Printed::default(),
             printed_text: Extent::default(),
             folders: Folders::default(),
+            mounts_seen: MountsSeen::default(),
             watch: None,
             library: None,
         };
@@ -239,6 +244,11 @@ impl Observation {
     /// Returns the folders in which the processes executed programs.
     pub fn folders(&self) -> &Folders {
         &self.about.folders
+    }
+
+    /// Returns the mounts that the processes had when they executed programs.
+    pub fn mounts_seen(&self) -> &MountsSeen {
+        &self.about.mounts_seen
     }
 
     /// Returns what the processes printed.

@@ -205,7 +205,8 @@ pub(crate) fn target(target: &Target) -> String {
         (None, Tier::Fuse) => "FUSE, no block device".to_owned(),
         (None, Tier::Block | Tier::Unknown) => "no block device is known below".to_owned(),
     };
-    format!("{}: {}; {below}", target.mount_point, stack.join(" < "))
+    let place = if target.mount_point.is_empty() { "no mount was seen" } else { &target.mount_point };
+    format!("{place}: {}; {below}", stack.join(" < "))
 }
 
 fn layer(layer: &Layer) -> String {

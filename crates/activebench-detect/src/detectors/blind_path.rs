@@ -37,6 +37,7 @@ use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_ph
 use crate::detector::{Basis, Decides, Detector, Judge};
 use crate::evidence::mapped_files::{self, Mapped};
 use crate::evidence::traced::{SHOWN_BY, is_traced};
+use crate::judge::seven_questions::count;
 use crate::run::Run;
 
 const FACTS: &[FactName] = &mapped_files::FACTS;
@@ -70,12 +71,13 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
         if !matches!(mapped_files::of(run, phase)?, Some(Mapped::Open) | None) {
             return Ok(case.silent("The requests at the device show the data that moved through the mapping."));
         }
+        let times = count(mappings as usize, "mapping");
         Ok(case.fires(Firing {
             weight: Weight::WarnWith(Effect::Unverifiable),
             observed: Some(Quantity { value: mappings, ..Quantity::count(0) }),
             threshold: limit.clone(),
             message: format!(
-                "The pass mapped its files {mappings} times. Data that moves through a mapping is visible in 0 calls."
+                "The pass mapped its files ({times}). Data that moves through a mapping is visible in no call."
             ),
             meaning: "The calls can neither confirm nor refute the figure.".to_owned(),
             advice: advise(run, Some(phase), Improvement::AvoidMappings),

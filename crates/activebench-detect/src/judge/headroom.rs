@@ -428,7 +428,7 @@ fn notes(run: &Run<'_>, shares: &[Share], exceeded: &[Exceeded]) -> Vec<String> 
     if notes.is_empty()
         && !shares.iter().any(|share| share.measured)
         && let Some(phase) = run.phases.iter().filter(|phase| phase.is_found()).find(rates)
-        && let Some(target) = run.target_of(phase)
+        && let Some(target) = run.target_of(phase).filter(|target| !target.mount_point.is_empty())
     {
         notes.push(format!(
             "The disk's maximum is not known. Measure it: `activebench ceiling {}`.",

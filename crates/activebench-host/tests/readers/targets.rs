@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use activebench_fixtures::host_tree::{HostTree, host_tree};
-use activebench_host::{Process, Roots, StorageRef, Survey, shares_device};
+use activebench_host::{Mounts, Process, Roots, StorageRef, Survey, shares_device};
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Target, Tier};
 
@@ -144,6 +144,27 @@ fn every_device_that_holds_a_part_of_the_data_is_judged() {
         let devices: Vec<&str> = target.devices().map(|layer| layer.name.as_str()).collect();
         assert_eq!(devices, expected, "{case}");
     }
+}
+
+#[test]
+fn a_mount_that_a_run_had_counts_where_it_is_gone() {
+    let of = |seen: &str| {
+        let (seen, notes) = Mounts::parse(seen.as_bytes());
+        assert!(notes.is_empty(), "{notes:?}");
+        let mut survey = survey("tmpfs");
+        survey.add_seen(seen);
+        let target = survey.targets_of(&[on(0, 99, "/srv/f")]).remove(0);
+        (target.fs_type, target.mount_point, target.tier)
+    };
+    let unknown = ("unknown".to_owned(), String::new(), Tier::Unknown);
+    let tmpfs = ("tmpfs".to_owned(), "/srv".to_owned(), Tier::Memory);
+    let mount = "90 1 0:99 / /srv rw - tmpfs none rw\n";
+    assert_eq!(of(""), unknown);
+    assert_eq!(of(mount), tmpfs);
+    // Bound elsewhere it is the same file system.
+    assert_eq!(of(&format!("{mount}91 1 0:99 /a /srv/bound rw - tmpfs none rw\n")), tmpfs);
+    // The number went to another file system when the first was unmounted: the file was on one of both.
+    assert_eq!(of(&format!("{mount}92 1 0:99 / /srv rw - fuse.sshfs other: rw\n")), unknown);
 }
 
 #[test]
