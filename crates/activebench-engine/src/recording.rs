@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use activebench_host::{IoLimits, Mounts, Process, Roots, StorageRef, Survey};
+use activebench_host::{IoLimits, Mounts, Process, Roots, Seen, StorageRef, Survey};
 use activebench_model::call::{DeviceNumber, FileId, FileKind, Op};
 use activebench_model::ceiling::Ceilings;
 use activebench_model::command::CommandLine;
@@ -852,7 +852,9 @@ fn observed_host(
         Err(error) => (Vec::new(), vec![error.to_string()]),
     };
     // A line that is not understood is in our own list, too, where it is said.
-    let (seen, _) = Mounts::parse(&outcome.observation.mounts_seen().text());
+    let seen = outcome.observation.storage_seen();
+    let (mounts, _) = Mounts::parse(&seen.mounts());
+    let seen = Seen { mounts, attributes: seen.attributes() };
     let mut host = activebench_host::read_host_of_run(&Roots::default(), Process::Own, &used, seen);
     match other_tracers {
         Ok(tracers) => outcome.observation.coverage.other_tracers = Some(tracers),

@@ -37,5 +37,5 @@ pub use pin::Pin;
 pub use reader::device_number;
 pub use roots::{Process, Roots};
 pub use steal::StealWatch;
-pub use survey::{StorageRef, Survey, shares_device};
+pub use survey::{Seen, StorageRef, Survey, shares_device};
 pub use watch::HostWatch;

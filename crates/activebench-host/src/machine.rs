@@ -6,10 +6,9 @@ use activebench_model::host::Host;
 
 use crate::cgroup::memory_limit;
 use crate::hardware::read_hardware;
-use crate::mounts::Mounts;
 use crate::reader::{ReadError, Reader};
 use crate::roots::{Process, Roots};
-use crate::survey::{StorageRef, Survey};
+use crate::survey::{Seen, StorageRef, Survey};
 
 /// Reads the machine, the memory limit of the process, and the storage that was used.
 ///
@@ -17,11 +16,11 @@ use crate::survey::{StorageRef, Survey};
 /// ran. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable; `unread` then has the
 /// reason.
 pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
-    read_host_of_run(roots, process, used, Mounts::default())
+    read_host_of_run(roots, process, used, Seen::default())
 }
 
-/// As [`read_host`], after a run whose processes had these mounts: see [`Survey::add_seen`].
-pub fn read_host_of_run(roots: &Roots, process: Process, used: &[StorageRef], seen: Mounts) -> Host {
+/// As [`read_host`], after a run in which this was seen: see [`Survey::add_seen`].
+pub fn read_host_of_run(roots: &Roots, process: Process, used: &[StorageRef], seen: Seen) -> Host {
     let mut survey = Survey::of(roots, process);
     survey.add_seen(seen);
     let targets = survey.targets_of(used);

@@ -4,7 +4,7 @@
 //! Callers write `/sys/dev/block/8:0/size`; [`Reader`] finds it below its [`Roots`]. Messages name the usual path, so
 //! that a recorded tree gives the same messages as the machine.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
@@ -54,12 +54,14 @@ const LINK_LIMIT: usize = 40;
 pub(crate) struct Reader {
     roots: Roots,
     process: Process,
+    /// Contents of files at an earlier time, by their usual paths.
+    remembered: BTreeMap<PathBuf, Vec<u8>>,
     unread: Vec<String>,
 }
 
 impl Reader {
     pub(crate) fn new(roots: &Roots, process: Process) -> Self {
-        Self { roots: roots.clone(), process, unread: Vec::new() }
+        Self { roots: roots.clone(), process, remembered: BTreeMap::new(), unread: Vec::new() }
     }
 
     pub(crate) fn process(&self) -> Process {
@@ -90,8 +92,17 @@ impl Reader {
         }
     }
 
+    /// Adds contents of files at an earlier time. They count where a file is not there any more.
+    pub(crate) fn remember(&mut self, contents: BTreeMap<PathBuf, Vec<u8>>) {
+        self.remembered.extend(contents);
+    }
+
     pub(crate) fn bytes(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
-        fs::read(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+        let read = fs::read(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source });
+        match (read, self.remembered.get(path)) {
+            (Err(error), Some(content)) if error.is_absent() => Ok(content.clone()),
+            (read, _) => read,
+        }
     }
 
     /// Reads the text without surrounding white space; replaces bytes that are not UTF-8.

@@ -1,6 +1,6 @@
 //! The storage below the files of a run, as [`Target`]s.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,15 @@ pub enum StorageRef {
     },
     /// A block device that was opened as a file.
     Device(DeviceNumber),
+}
+
+/// Storage as it was while a run ran.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Mounts of its processes.
+    pub mounts: Mounts,
+    /// Contents of files below `/sys`, by their paths there.
+    pub attributes: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 /// The mounts of a process, read once, and the storage below them.
@@ -61,10 +70,11 @@ impl Survey {
         Self { reader, mounts, seen: Mounts::default() }
     }
 
-    /// Adds mounts that the processes of a run had while it ran. They count where the own mounts have no such device any
-    /// more: it was unmounted since, or is in another mount namespace.
-    pub fn add_seen(&mut self, seen: Mounts) {
-        self.seen.0.extend(seen.0);
+    /// Adds what was seen while a run ran. It counts where nothing is left of it: of a file system that was unmounted
+    /// since, or is in another mount namespace, and of a device that has no backing file any more.
+    pub fn add_seen(&mut self, seen: Seen) {
+        self.seen.0.extend(seen.mounts.0);
+        self.reader.remember(seen.attributes);
     }
 
     /// Returns a mount of a device that is in use no more. `None` where several file systems had its number, one after

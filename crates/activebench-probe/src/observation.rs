@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::folders::Folders;
 use crate::kept_records::{DamagedChunk, Extent, KeptRecords, RecordIndex};
-use crate::mounts_seen::MountsSeen;
 use crate::payload::PayloadStore;
 use crate::printed::Printed;
+use crate::storage_seen::StorageSeen;
 use crate::store::RecordStore;
 
 /// The observation of one run. Events come in chunks, in the order of arrival: the calls
@@ -54,7 +54,7 @@ struct About {
     printed: Printed,
     printed_text: Extent,
     folders: Folders,
-    mounts_seen: MountsSeen,
+    storage_seen: StorageSeen,
     watch: Option<Watch>,
     library: Option<LibraryCalls>,
 }
@@ -116,7 +116,7 @@ impl Observation {
         let (payload, printed_text) = (payload.kept().to_vec(), records.add(printed.text())?);
         let payload_place = records.add(&payload)?;
         let folders = std::mem::take(&mut store.folders);
-        let mounts_seen = std::mem::take(&mut store.mounts_seen);
+        let storage_seen = std::mem::take(&mut store.storage_seen);
         let about = About {
             root,
             stacks,
@@ -126,7 +126,7 @@ impl Observation {
             printed,
             printed_text,
             folders,
-            mounts_seen,
+            storage_seen,
             watch,
             library: None,
         };
@@ -166,7 +166,7 @@ impl Observation {
             printed: Printed::default(),
             printed_text: Extent::default(),
             folders: Folders::default(),
-            mounts_seen: MountsSeen::default(),
+            storage_seen: StorageSeen::default(),
             watch: None,
             library: None,
         };
@@ -246,9 +246,9 @@ impl Observation {
         &self.about.folders
     }
 
-    /// Returns the mounts that the processes had when they executed programs.
-    pub fn mounts_seen(&self) -> &MountsSeen {
-        &self.about.mounts_seen
+    /// Returns what was seen of the storage when the processes executed programs.
+    pub fn storage_seen(&self) -> &StorageSeen {
+        &self.about.storage_seen
     }
 
     /// Returns what the processes printed.

@@ -16,9 +16,9 @@ use crate::folders::Folders;
 use crate::kept_records::KeptRecords;
 use crate::live::LiveCounters;
 use crate::mappings::Mappings;
-use crate::mounts_seen::MountsSeen;
 use crate::pack::{Packer, record_size, records_of};
 use crate::stacks::StackTable;
+use crate::storage_seen::StorageSeen;
 use crate::tool_storage::Usage;
 use crate::totals::Sums;
 
@@ -52,7 +52,7 @@ struct ClassStore {
 pub(crate) struct RecordStore {
     pub(crate) stacks: StackTable,
     pub(crate) folders: Folders,
-    pub(crate) mounts_seen: MountsSeen,
+    pub(crate) storage_seen: StorageSeen,
     classes: [ClassStore; KernelClass::ALL.len()],
     packer: Packer,
     log: Log,
@@ -75,7 +75,7 @@ impl RecordStore {
         Ok(Self {
             stacks: StackTable::new(Mappings::new("/proc".into())),
             folders: Folders::default(),
-            mounts_seen: MountsSeen::default(),
+            storage_seen: StorageSeen::default(),
             classes: Default::default(),
             packer: Packer::new()?,
             log: Log::new(options),
@@ -187,7 +187,7 @@ impl RecordStore {
         self.push(class, bytes_of(&sample), 1);
     }
 
-    /// Forgets the mappings of a process that executes a file or ends, and reads its folder and its mounts.
+    /// Forgets the mappings of a process that executes a file or ends, and reads its folder and its storage.
     fn follow_image(&mut self, payload: &[u8]) {
         let Some((record, _)) = TaskRecord::split_from(payload) else { return };
         let kind = TaskEvent::decode(KernelClass::Tasks, &record, &|_| false).map(|task| task.kind);
@@ -198,7 +198,7 @@ impl RecordStore {
         if kind == Some(TaskEventKind::Executed) {
             self.folders.read(record.tgid, record.at_ns);
             if self.folders.can_be_read() {
-                self.mounts_seen.read(record.tgid);
+                self.storage_seen.read(record.tgid);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Targets of recorded and synthetic trees (`fixtures/host`), as snapshots.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use activebench_fixtures::host_tree::{HostTree, host_tree};
-use activebench_host::{Mounts, Process, Roots, StorageRef, Survey, shares_device};
+use activebench_host::{Mounts, Process, Roots, Seen, StorageRef, Survey, shares_device};
 use activebench_model::call::DeviceNumber;
 use activebench_model::host::{Target, Tier};
 
@@ -152,7 +152,7 @@ fn a_mount_that_a_run_had_counts_where_it_is_gone() {
         let (seen, notes) = Mounts::parse(seen.as_bytes());
         assert!(notes.is_empty(), "{notes:?}");
         let mut survey = survey("tmpfs");
-        survey.add_seen(seen);
+        survey.add_seen(Seen { mounts: seen, ..Seen::default() });
         let target = survey.targets_of(&[on(0, 99, "/srv/f")]).remove(0);
         (target.fs_type, target.mount_point, target.tier)
     };
@@ -258,12 +258,17 @@ fn a_backing_file_of_another_mount_namespace_is_not_guessed() {
     write("sys/devices/loop0/loop/backing_file", "/elsewhere.img\n");
     write("sys/devices/loop1/loop/backing_file", "/here.img\n");
     fs::create_dir_all(folder.path().join("sys/dev/block")).unwrap();
-    for minor in 0..2 {
+    fs::create_dir_all(folder.path().join("sys/devices/loop2")).unwrap();
+    for minor in 0..3 {
         let link = folder.path().join(format!("sys/dev/block/7:{minor}"));
         std::os::unix::fs::symlink(format!("../../devices/loop{minor}"), link).unwrap();
     }
     let mut survey = Survey::of(&Roots::at(folder.path()), Process::Own);
+    let detached = PathBuf::from("/sys/devices/loop2/loop/backing_file");
+    let attributes = BTreeMap::from([(detached, b"/here.img\n".to_vec())]);
+    survey.add_seen(Seen { attributes, ..Seen::default() });
     assert_eq!(survey.target_for_device(dev(7, 1)).tier, Tier::Memory);
+    assert_eq!(survey.target_for_device(dev(7, 2)).tier, Tier::Memory);
     assert_eq!(survey.target_for_device(dev(7, 0)).tier, Tier::Unknown);
     let note = "cannot follow the backing file /elsewhere.img of loop0: it is not in this mount namespace";
     assert!(survey.unread().iter().any(|what| what == note), "{:?}", survey.unread());
