@@ -851,7 +851,7 @@ fn observed_host(
         Ok(storage) => (storage, Vec::new()),
         Err(error) => (Vec::new(), vec![error.to_string()]),
     };
-    // A line that is not understood is in our own list, too, where it is said.
+    // A line that cannot be parsed leaves its file system unknown.
     let seen = outcome.observation.storage_seen();
     let (mounts, _) = Mounts::parse(&seen.mounts());
     let seen = Seen { mounts, attributes: seen.attributes() };
