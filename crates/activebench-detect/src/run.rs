@@ -147,6 +147,14 @@ impl<'a> Run<'a> {
         self.manifest.host.target_of(phase.parts.first()?.file)
     }
 
+    /// The file system and devices below the phase's files, or the sentence that says that they are not known.
+    ///
+    /// # Errors
+    /// As for [`Run::target_of`], when it finds none.
+    pub fn known_target(&self, phase: &Phase) -> Result<&'a Target, String> {
+        self.target_of(phase).ok_or_else(|| "The storage below the file is not known.".to_owned())
+    }
+
     /// A fact of a phase seen whole, or the sentence that says what is in the way.
     ///
     /// # Errors

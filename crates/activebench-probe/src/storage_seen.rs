@@ -40,12 +40,15 @@ impl StorageSeen {
     /// Reads the mounts of a process that has just executed a program, and the loop devices. The number is one of our own
     /// PID namespace.
     pub(crate) fn read(&mut self, tgid: u32) {
-        if self.read_bytes >= MOST_READ_BYTES {
-            return;
+        if self.read_bytes < MOST_READ_BYTES {
+            self.read_loops(Path::new(DEVICES));
+            self.read_mounts(Path::new(&format!("/proc/{tgid}/mountinfo")));
         }
-        self.read_loops(Path::new(DEVICES));
+    }
+
+    fn read_mounts(&mut self, list: &Path) {
         let mut text = Vec::new();
-        let Ok(list) = File::open(format!("/proc/{tgid}/mountinfo")) else { return };
+        let Ok(list) = File::open(list) else { return };
         let Ok(bytes) = list.take(MOST_LIST_BYTES + 1).read_to_end(&mut text) else { return };
         self.read_bytes += bytes as u64;
         if bytes as u64 <= MOST_LIST_BYTES {
@@ -133,6 +136,30 @@ mod tests {
         write("loop0/loop/backing_file", "/a.img\n");
         seen.read_loops(folder.path());
         assert_eq!(seen.attributes().into_values().collect::<Vec<_>>(), [b"1\n".to_vec()]);
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_left_out_whole_and_counts_as_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = folder.path().join("mountinfo");
+        fs::write(&list, vec![b'x'; MOST_LIST_BYTES as usize + 2]).expect("it can be written");
+        let mut seen = StorageSeen::default();
+        seen.read_mounts(&list);
+        assert_eq!(seen.mounts(), b"");
+        assert_eq!(seen.read_bytes, MOST_LIST_BYTES + 1);
+    }
+
+    #[test]
+    fn what_is_read_in_all_is_bounded() {
+        let mut seen = StorageSeen { read_bytes: MOST_READ_BYTES, ..StorageSeen::default() };
+        seen.read(std::process::id());
+        assert_eq!(seen.mounts(), b"");
+        seen.read_bytes = MOST_READ_BYTES - 1;
+        seen.read(std::process::id());
+        assert!(!seen.mounts().is_empty());
+        let read_bytes = seen.read_bytes;
+        seen.read(std::process::id());
+        assert_eq!(seen.read_bytes, read_bytes);
     }
 
     #[test]

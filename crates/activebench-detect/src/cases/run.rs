@@ -369,13 +369,10 @@ pub(crate) fn device_below(target: &Target) -> Result<&Layer, Halt> {
     }
 }
 
-/// Why nothing is known of the storage of a file system that nobody saw mounted.
-pub(crate) const NO_MOUNT: &str = "No mount of the files was seen, so that it is not known what holds them.";
-
 /// Leaves a question on the devices open.
 pub(crate) fn what_lies_below(target: &Target) -> Halt {
     Halt::undecided(match target.mount_point.as_str() {
-        "" => NO_MOUNT.to_owned(),
+        "" => "No mount of the files was seen, so the storage below them is not known.".to_owned(),
         mount_point => format!("The devices below {} at {mount_point} are not known.", target.fs_type),
     })
 }

@@ -212,8 +212,7 @@ fn rotating_operations(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> 
     if !matches!(phase.pattern, Pattern::RandomIndependent | Pattern::RandomPermutation) {
         return Err(Halt::not_applicable("The pass is not random."));
     }
-    let target =
-        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = case.run.known_target(phase)?;
     if target.tier == Tier::Unknown || (target.tier == Tier::Block && target.layers.is_empty()) {
         return Err(what_lies_below(target));
     }

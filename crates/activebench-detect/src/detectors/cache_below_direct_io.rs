@@ -80,7 +80,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     let known = target.tier != Tier::Unknown && (target.tier != Tier::Block || !target.layers.is_empty());
     let has_loop = target.layers.iter().any(|layer| layer.kind == "loop");
     if known && !has_loop {

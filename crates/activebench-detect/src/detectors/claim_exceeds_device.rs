@@ -95,7 +95,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     if !discards && run.fact(phase, FactName::DirectShare)? < limits.ab112_promised_share_ratio.value.value {
         return Err(Halt::not_applicable("The pass does not go past the page cache. AB201 and AB301 judge it."));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     if target.tier != Tier::Block {
         return Err(Halt::not_applicable("There is no persistent device below the file. See AB106."));
     }

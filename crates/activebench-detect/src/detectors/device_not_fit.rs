@@ -77,8 +77,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Vec<Finding>, Halt> {
     seen(phase)?;
     let case = &case.concerning_storage()?;
-    let target =
-        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = case.run.known_target(phase)?;
     let mut findings = Vec::new();
     if case.thresholds().requires_preconditioning {
         findings.push(preconditioned(case, phase, target).unwrap_or_else(|halt| case.halted(halt)));

@@ -116,7 +116,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     let on_fuse = target.tier == Tier::Fuse;
     let (target, device) = match target.tier {
         Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),

@@ -48,7 +48,7 @@ fn judge_run(run: &Run<'_>) -> Vec<Finding> {
     of_each_seen_phase(&DETECTOR, run, |case, phase| {
         let case = &case.concerning_storage()?;
         let (run, limits) = (&case.run, case.thresholds());
-        let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+        let target = run.known_target(phase)?;
         let device = device_below(target)?;
         let total = run.fact(phase, FactName::DeviceTotalBytes)?;
         if total == 0.0 {

@@ -70,7 +70,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     if target.tier != Tier::Network {
         return Err(Halt::not_applicable("The file is not on a network file system."));
     }

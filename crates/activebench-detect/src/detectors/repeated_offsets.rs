@@ -315,7 +315,7 @@ fn overwritten(case: &Case<'_>, phase: &Phase, distinct: f64) -> Result<Option<F
     if distinct >= half.bytes() || run.fact(phase, FactName::UnsyncedBytes)? > 0.0 {
         return Ok(None);
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     if target.tier != Tier::Block {
         return Ok(None);
     }

@@ -56,7 +56,7 @@ use activebench_model::host::Tier;
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::cases::run::{Case, Firing, Halt, NO_MOUNT, Weight, fact_if_any, of_each_phase, seen};
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_phase, seen, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge, Question};
 use crate::evidence::daemon::{self, Served};
 use crate::evidence::from_storage::FromStorage;
@@ -129,8 +129,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
         return nothing_moved(case, 0.0);
     }
     let case = &case.concerning_storage()?;
-    let target =
-        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = case.run.known_target(phase)?;
     match target.tier {
         Tier::Memory => Ok(case.fires(Firing {
             weight: Weight::Fail(Effect::Misleading),
@@ -152,8 +151,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
             Err(Halt::undecided(format!("The server of {} is not observed from this host.", target.fs_type)))
         }
         Tier::Fuse => behind_a_daemon(&case.resting_on(daemon::FACTS.to_vec()), phase),
-        Tier::Unknown if target.mount_point.is_empty() => Err(Halt::undecided(NO_MOUNT)),
-        Tier::Unknown => Err(Halt::undecided(format!("The storage below {} is not known.", target.fs_type))),
+        Tier::Unknown => Err(what_lies_below(target)),
     }
 }
 

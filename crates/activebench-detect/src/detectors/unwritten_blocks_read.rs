@@ -54,7 +54,7 @@ use activebench_model::host::{Target, Tier};
 use activebench_model::phase::{Direction, Phase};
 use activebench_model::units::Quantity;
 
-use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase};
+use crate::cases::run::{Case, Firing, Halt, Weight, fact_if_any, of_each_seen_phase, what_lies_below};
 use crate::detector::{Basis, Correction, Decides, Detector, Honest, Judge};
 use crate::evidence::bytes::{
     Amount, BELOW_READ, Completed, DEVICE_READ, DEVICE_READ_BEGUN, INSERTED, INSERTED_OF_PASS, OfFiles, Own, READ,
@@ -112,7 +112,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     }
     let case = &case.concerning_storage()?;
     let (run, limits) = (&case.run, case.thresholds());
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     match target.tier {
         Tier::Block => {}
         Tier::Memory => return Err(Halt::not_applicable("The file is in memory. See AB106.")),
@@ -122,7 +122,7 @@ fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
                 target.fs_type
             )));
         }
-        Tier::Unknown => return Err(Halt::undecided("The storage below the file is not known.")),
+        Tier::Unknown => return Err(what_lies_below(target)),
     }
     let read = run.moved(phase)?;
     if read == 0.0 {

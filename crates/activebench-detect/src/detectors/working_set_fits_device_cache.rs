@@ -72,7 +72,7 @@ struct Cache {
 fn judge(case: &Case<'_>, phase: &Phase) -> Result<Finding, Halt> {
     let case = &case.concerning_storage()?;
     let run = &case.run;
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     if target.tier == Tier::Memory {
         return Err(Halt::not_applicable("The file is in memory. See AB106."));
     }

@@ -26,7 +26,7 @@ pub(crate) fn link_of(run: &Run<'_>, phase: &Phase) -> Result<Carrier, Halt> {
     if phase.names.is_some() || matches!(phase.direction, Direction::Discard | Direction::None) {
         return Err(Halt::not_applicable("The pass sends no data over the link."));
     }
-    let target = run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = run.known_target(phase)?;
     let hardware = run.manifest.host.hardware.as_ref();
     let hardware = hardware.ok_or_else(|| Halt::undecided("This run did not record the links to the device."))?;
     let mut carrier = carrier(target, hardware)?;

@@ -125,8 +125,7 @@ pub(crate) fn by_payload(
         return Err(Halt::not_applicable("The pass does not write."));
     }
     let case = case.concerning_storage()?;
-    let target =
-        case.run.target_of(phase).ok_or_else(|| Halt::undecided("The storage below the file is not known."))?;
+    let target = case.run.known_target(phase)?;
     match packs(target) {
         // Too few samples prove nothing.
         None if enough_samples(&case.run, phase) != Ok(true) => {
