@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use activebench_host::{IoLimits, Mounts, Process, Roots, Seen, StorageRef, Survey};
-use activebench_model::call::{DeviceNumber, FileId, FileKind, Op};
+use activebench_model::call::{Call, DeviceNumber, FileId, FileKind, Op};
 use activebench_model::ceiling::Ceilings;
 use activebench_model::command::CommandLine;
 use activebench_model::coverage::{Backend, OtherTracer};
@@ -851,11 +852,14 @@ fn observed_host(
         Ok(storage) => (storage, Vec::new()),
         Err(error) => (Vec::new(), vec![error.to_string()]),
     };
-    // A line that cannot be parsed leaves its file system unknown.
     let seen = outcome.observation.storage_seen();
-    let (mounts, _) = Mounts::parse(&seen.mounts());
-    let seen = Seen { mounts, attributes: seen.attributes() };
-    let mut host = activebench_host::read_host_of_run(&Roots::default(), Process::Own, &used, seen);
+    let seen_within = |span_ns: &RangeInclusive<u64>| Seen {
+        // A line that cannot be parsed leaves its file system unknown.
+        mounts: Mounts::parse(&seen.mounts(span_ns)).0,
+        attributes: seen.attributes(span_ns),
+    };
+    let used = used.into_iter().map(|(storage, span_ns)| (storage, seen_within(&span_ns))).collect();
+    let mut host = activebench_host::read_host_of_run(&Roots::default(), Process::Own, used);
     match other_tracers {
         Ok(tracers) => outcome.observation.coverage.other_tracers = Some(tracers),
         Err(error) => host.unread.push(error.to_string()),
@@ -917,20 +921,25 @@ fn manifest(choices: Choices, command: CommandLine, outcome: Outcome, host: Host
     }
 }
 
-/// Returns the file systems and block devices on which the tree read or wrote data. Each file system has a path on it,
-/// because some are found only by a path.
-fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>, Unreadable> {
-    let mut file_systems: BTreeMap<u32, Option<PathBuf>> = BTreeMap::new();
-    let mut devices = BTreeSet::new();
+/// Returns the file systems and block devices on which the tree read or wrote data, each with the time from its first to
+/// its last call. Each file system has a path on it, because some are found only by a path.
+fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<(StorageRef, RangeInclusive<u64>)>, Unreadable> {
+    let mut file_systems: BTreeMap<u32, (Option<PathBuf>, RangeInclusive<u64>)> = BTreeMap::new();
+    let mut devices: BTreeMap<u32, RangeInclusive<u64>> = BTreeMap::new();
+    let widen = |span: &mut RangeInclusive<u64>, call: &Call| {
+        *span = *span.start().min(&call.start_ns)..=*span.end().max(&call.end_ns);
+    };
     for chunk in observation.calls() {
         for call in chunk? {
             let Some(file) = call.file else { continue };
             match call.kind {
                 FileKind::Regular => {
-                    file_systems.entry(file.s_dev).or_insert(None);
+                    let known = file_systems.entry(file.s_dev);
+                    widen(&mut known.or_insert_with(|| (None, call.start_ns..=call.end_ns)).1, &call);
                 }
                 FileKind::BlockDevice => {
-                    devices.insert(file.s_dev);
+                    let known = devices.entry(file.s_dev);
+                    widen(known.or_insert_with(|| call.start_ns..=call.end_ns), &call);
                 }
                 FileKind::Other => {}
             }
@@ -938,16 +947,19 @@ fn storage_used(observation: &Observation, cwd: &Path) -> Result<Vec<StorageRef>
     }
     for chunk in observation.names() {
         for name in chunk? {
-            if let Some(path) = name.file.and_then(|file| file_systems.get_mut(&file.s_dev))
+            if let Some((path, _)) = name.file.and_then(|file| file_systems.get_mut(&file.s_dev))
                 && name.op == Op::Open
             {
                 path.get_or_insert_with(|| cwd.join(&name.name));
             }
         }
     }
-    let file_systems =
-        file_systems.into_iter().map(|(s_dev, path)| StorageRef::FileSystem { s_dev: DeviceNumber(s_dev), path });
-    Ok(file_systems.chain(devices.into_iter().map(|device| StorageRef::Device(DeviceNumber(device)))).collect())
+    let file_systems = file_systems.into_iter().map(|(s_dev, (path, span))| {
+        let s_dev = DeviceNumber(s_dev);
+        (StorageRef::FileSystem { s_dev, path }, span)
+    });
+    let devices = devices.into_iter().map(|(device, span)| (StorageRef::Device(DeviceNumber(device)), span));
+    Ok(file_systems.chain(devices).collect())
 }
 
 #[cfg(test)]

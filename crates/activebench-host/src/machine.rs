@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use activebench_model::host::Host;
+use activebench_model::host::{Host, Target};
 
 use crate::cgroup::memory_limit;
 use crate::hardware::read_hardware;
@@ -16,14 +16,28 @@ use crate::survey::{Seen, StorageRef, Survey};
 /// ran. The host's name is not read. `kernel` is `unknown` and `cpus` 0 when not readable; `unread` then has the
 /// reason.
 pub fn read_host(roots: &Roots, process: Process, used: &[StorageRef]) -> Host {
-    read_host_of_run(roots, process, used, Seen::default())
+    let mut survey = Survey::of(roots, process);
+    let targets = survey.targets_of(used);
+    host(roots, process, &survey, targets)
 }
 
-/// As [`read_host`], after a run in which this was seen: see [`Survey::add_seen`].
-pub fn read_host_of_run(roots: &Roots, process: Process, used: &[StorageRef], seen: Seen) -> Host {
+/// As [`read_host`], after a run in which this was seen of each storage: see [`Survey::set_seen`]. Of several with one
+/// number the first counts.
+pub fn read_host_of_run(roots: &Roots, process: Process, used: Vec<(StorageRef, Seen)>) -> Host {
     let mut survey = Survey::of(roots, process);
-    survey.add_seen(seen);
-    let targets = survey.targets_of(used);
+    let mut targets: Vec<Target> = Vec::new();
+    for (storage, seen) in used {
+        survey.set_seen(seen);
+        for target in survey.targets_of(&[storage]) {
+            if targets.iter().all(|known| known.s_dev != target.s_dev) {
+                targets.push(target);
+            }
+        }
+    }
+    host(roots, process, &survey, targets)
+}
+
+fn host(roots: &Roots, process: Process, survey: &Survey, targets: Vec<Target>) -> Host {
     let mut reader = Reader::new(roots, process);
     let kernel = reader.text(Path::new("/proc/sys/kernel/osrelease"));
     let mut host = Host {
@@ -42,7 +56,7 @@ pub fn read_host_of_run(roots: &Roots, process: Process, used: &[StorageRef], se
         daemons: Vec::new(),
         unread: Vec::new(),
     };
-    if !used.is_empty() {
+    if !host.targets.is_empty() {
         host.hardware = Some(read_hardware(roots, &host.targets));
     }
     for what in reader.unread().iter().chain(survey.unread()) {

@@ -45,6 +45,11 @@ impl Mount {
         options.join(",")
     }
 
+    /// Returns `true` for another mount of the same file system, if both have the same number.
+    pub(crate) fn is_same_file_system(&self, other: &Self) -> bool {
+        (self.device, &self.fs_type, &self.source) == (other.device, &other.fs_type, &other.source)
+    }
+
     /// Returns the value of a super block option, unescaped; the first if there are several.
     pub(crate) fn option(&self, name: &str) -> Option<OsString> {
         let value = self.super_options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));

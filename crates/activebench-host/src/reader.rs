@@ -26,6 +26,8 @@ pub(crate) enum ReadError {
     Content { path: PathBuf, text: String, expected: &'static str },
     #[error("cannot resolve {}: more than {LINK_LIMIT} symbolic links", path.display())]
     Links { path: PathBuf },
+    #[error("cannot tell what {} held: it changed during the run", path.display())]
+    Changed { path: PathBuf },
 }
 
 /// Returns a device number as `stat(2)` reports it (`st_dev`, `st_rdev`) as major and minor number.
@@ -54,8 +56,8 @@ const LINK_LIMIT: usize = 40;
 pub(crate) struct Reader {
     roots: Roots,
     process: Process,
-    /// Contents of files at an earlier time, by their usual paths.
-    remembered: BTreeMap<PathBuf, Vec<u8>>,
+    /// Contents of files at an earlier time, by their usual paths. `None` where they changed.
+    remembered: BTreeMap<PathBuf, Option<Vec<u8>>>,
     unread: Vec<String>,
 }
 
@@ -92,16 +94,25 @@ impl Reader {
         }
     }
 
-    /// Adds contents of files at an earlier time. They count where a file is not there any more.
-    pub(crate) fn remember(&mut self, contents: BTreeMap<PathBuf, Vec<u8>>) {
-        self.remembered.extend(contents);
+    /// Takes contents of files at an earlier time, in place of others. They count where a file is not there any more. Where it is there and
+    /// has other contents, it has none: which of both are meant is not known.
+    pub(crate) fn remember(&mut self, contents: BTreeMap<PathBuf, Option<Vec<u8>>>) {
+        self.remembered = contents;
+    }
+
+    /// Returns `true` if only the contents at an earlier time are known.
+    pub(crate) fn is_remembered(&self, path: &Path) -> bool {
+        self.remembered.contains_key(path) && matches!(self.exists(path), Ok(false))
     }
 
     pub(crate) fn bytes(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let read = fs::read(self.real(path)).map_err(|source| ReadError::Io { path: path.to_owned(), source });
-        match (read, self.remembered.get(path)) {
-            (Err(error), Some(content)) if error.is_absent() => Ok(content.clone()),
-            (read, _) => read,
+        let Some(then) = self.remembered.get(path) else { return read };
+        match (read, then) {
+            (Err(error), _) if !error.is_absent() => Err(error),
+            (Ok(now), Some(then)) if now == *then => Ok(now),
+            (Err(_), Some(then)) => Ok(then.clone()),
+            (Ok(_), Some(_)) | (_, None) => Err(ReadError::Changed { path: path.to_owned() }),
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::host::{BACKING_INODE, BACKING_S_DEV, Layer, MOST_COPIES, Tier};
+use activebench_model::host::{BACKING_FILE_SYSTEM, BACKING_INODE, BACKING_S_DEV, Layer, MOST_COPIES, Tier};
 
 use crate::block::{BlockDevice, device_of_node, linked_devices, read_device};
 use crate::mounts::{Mount, Mounts, source_nodes};
@@ -20,6 +20,8 @@ const DEPTH_LIMIT: usize = 24;
 pub(crate) struct Walk<'a> {
     reader: &'a mut Reader,
     mounts: &'a Mounts,
+    /// Mounts at an earlier time.
+    seen: &'a Mounts,
     layers: Vec<Layer>,
     devices_met: BTreeSet<DeviceNumber>,
     file_systems_met: BTreeSet<DeviceNumber>,
@@ -27,10 +29,11 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(reader: &'a mut Reader, mounts: &'a Mounts) -> Self {
+    pub(crate) fn new(reader: &'a mut Reader, mounts: &'a Mounts, seen: &'a Mounts) -> Self {
         Self {
             reader,
             mounts,
+            seen,
             layers: Vec::new(),
             devices_met: BTreeSet::new(),
             file_systems_met: BTreeSet::new(),
@@ -117,7 +120,9 @@ impl<'a> Walk<'a> {
     fn backing_file(&mut self, found: &BlockDevice, index: usize) -> Option<Tier> {
         let name = &found.layer.name;
         // The layer has a lossy copy of the path; the walk needs the bytes. A failure is already in `unread`.
-        let Ok(file) = self.reader.path(&found.folder.join("loop/backing_file")) else { return Some(Tier::Unknown) };
+        let attribute = found.folder.join("loop/backing_file");
+        let Ok(file) = self.reader.path(&attribute) else { return Some(Tier::Unknown) };
+        let is_gone = self.reader.is_remembered(&attribute);
         let place = match file.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
             // For a deleted file, use the folder that it was in.
             Some(rest) => Path::new(OsStr::from_bytes(rest)).parent().unwrap_or(Path::new("/")).to_owned(),
@@ -130,12 +135,13 @@ impl<'a> Walk<'a> {
             return self.device(device, Some(name));
         }
         let what = format!("the backing file {} of {name}", file.display());
-        let Some(mount) = self.mount_at(&place, &what) else { return Some(Tier::Unknown) };
+        let Some(mount) = self.mount_at(&place, &what, is_gone) else { return Some(Tier::Unknown) };
+        let can_be_seen = place == file && self.is_mounted(mount.device);
         let attributes = &mut self.layers[index].attributes;
-        attributes.insert("backing_file_system".to_owned(), mount.fs_type.clone());
+        attributes.insert(BACKING_FILE_SYSTEM.to_owned(), mount.fs_type.clone());
         // The probes identify the file by these numbers. For a deleted file only its folder is left. A file on an
         // overlay is not identified by the overlay's own number.
-        if place == file && family(&mount.fs_type) != Family::Overlay {
+        if can_be_seen && family(&mount.fs_type) != Family::Overlay {
             let inode = self.reader.inode(&file);
             if let Some(inode) = self.reader.optional(inode) {
                 attributes.insert(BACKING_S_DEV.to_owned(), mount.device.0.to_string());
@@ -165,7 +171,8 @@ impl<'a> Walk<'a> {
             return Some(Tier::Unknown);
         }
         let what = format!("the {role} directory {} of the overlay at {place}", path.display());
-        let Some(below) = self.mount_at(&path, &what) else { return Some(Tier::Unknown) };
+        let is_gone = !self.is_mounted(mount.device);
+        let Some(below) = self.mount_at(&path, &what, is_gone) else { return Some(Tier::Unknown) };
         if below.device == mount.device {
             // The overlay of a container names directories of its host, which seem to be on the overlay itself.
             self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
@@ -179,7 +186,19 @@ impl<'a> Walk<'a> {
     ///
     /// A path of another mount namespace would lead to a wrong device. If the file is not visible under that name,
     /// the result is `None` rather than a guess.
-    fn mount_at(&mut self, path: &Path, what: &str) -> Option<Mount> {
+    ///
+    /// With `is_gone` the path is of an earlier time. If a file system was mounted there that is unmounted now, it counts.
+    /// Where the path exists again, without that file system, the result is `None`.
+    fn mount_at(&mut self, path: &Path, what: &str, is_gone: bool) -> Option<Mount> {
+        let unmounted = if is_gone { self.unmounted_at(path) } else { Vec::new() };
+        if let [mount, others @ ..] = unmounted.as_slice() {
+            let is_known =
+                self.reader.sees(path) == Some(false) && others.iter().all(|other| mount.is_same_file_system(other));
+            if !is_known {
+                self.reader.note(format!("cannot follow {what}: several file systems were there"));
+            }
+            return is_known.then(|| mount.clone());
+        }
         if self.reader.sees(path) == Some(false) {
             self.reader.note(format!("cannot follow {what}: it is not in this mount namespace"));
             return None;
@@ -191,6 +210,19 @@ impl<'a> Walk<'a> {
             self.reader.note(format!("cannot follow {what}: no mount holds it"));
         }
         mount
+    }
+
+    fn is_mounted(&self, device: DeviceNumber) -> bool {
+        self.mounts.of_device(device, None).is_some()
+    }
+
+    /// Returns the innermost mounts above a path that are unmounted now. The root of a container is none of them.
+    fn unmounted_at(&self, path: &Path) -> Vec<Mount> {
+        let above = |mount: &&Mount| mount.mount_point.parent().is_some() && path.starts_with(&mount.mount_point);
+        let unmounted = self.seen.0.iter().filter(above).filter(|mount| !self.is_mounted(mount.device));
+        let depth = |mount: &Mount| mount.mount_point.components().count();
+        let innermost = unmounted.clone().map(depth).chain(self.mounts.containing(path).map(depth)).max();
+        unmounted.filter(|mount| Some(depth(mount)) == innermost).cloned().collect()
     }
 
     /// Walks down a file system with an anonymous super block on one or more devices.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use activebench_model::call::DeviceNumber;
-use activebench_model::host::{RAW_DEVICE, Target, Tier};
+use activebench_model::host::{Layer, RAW_DEVICE, Target, Tier};
 
 use crate::hardware::OWN_SERVER;
 use crate::mounts::{Mount, Mounts, device_number};
@@ -33,8 +33,8 @@ pub enum StorageRef {
 pub struct Seen {
     /// Mounts of its processes.
     pub mounts: Mounts,
-    /// Contents of files below `/sys`, by their paths there.
-    pub attributes: BTreeMap<PathBuf, Vec<u8>>,
+    /// Contents of files below `/sys`, by their paths there. `None` where they changed.
+    pub attributes: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 /// The mounts of a process, read once, and the storage below them.
@@ -70,19 +70,24 @@ impl Survey {
         Self { reader, mounts, seen: Mounts::default() }
     }
 
-    /// Adds what was seen while a run ran. It counts where nothing is left of it: of a file system that was unmounted
-    /// since, or is in another mount namespace, and of a device that has no backing file any more.
-    pub fn add_seen(&mut self, seen: Seen) {
-        self.seen.0.extend(seen.mounts.0);
+    /// Takes what was seen while a run used storage, in place of what was seen before. It counts where nothing is left of it: of a file system that was unmounted
+    /// since, or is in another mount namespace, and of a device that has no backing file any more. Where something else
+    /// has its place now, neither counts.
+    pub fn set_seen(&mut self, seen: Seen) {
+        self.seen = seen.mounts;
         self.reader.remember(seen.attributes);
     }
 
     /// Returns a mount of a device that is in use no more. `None` where several file systems had its number, one after
     /// the other.
     fn seen_of_device(&self, s_dev: DeviceNumber) -> Option<Mount> {
-        let found = self.seen.of_device(s_dev, None)?;
-        let is_same = |other: &Mount| (&other.fs_type, &other.source) == (&found.fs_type, &found.source);
-        self.seen.0.iter().filter(|other| other.device == s_dev).all(is_same).then(|| found.clone())
+        self.seen.of_device(s_dev, None).filter(|found| self.is_only_one(found)).cloned()
+    }
+
+    /// Returns `true` if no other file system was seen with the number of this one. The numbers of file systems without a
+    /// device are given again.
+    fn is_only_one(&self, mount: &Mount) -> bool {
+        self.seen.0.iter().filter(|other| other.device == mount.device).all(|other| other.is_same_file_system(mount))
     }
 
     /// Returns the overlays whose directories are all on one other file system, each with that file system. Leaves
@@ -148,7 +153,7 @@ impl Survey {
     /// overlay's target with the number asked for, which is that of the file system below.
     ///
     /// If no mount has the number (a number from `stat` on btrfs; unmounted since or in another mount namespace, and not
-    /// among the mounts of [`Survey::add_seen`]), a device
+    /// among the mounts of [`Survey::set_seen`]), a device
     /// number known to sysfs is followed as a device, and an anonymous one is searched by the path. Both cases are
     /// noted in [`Survey::unread`]. `fs_type` is `unknown` when neither finds it. The target always has the number
     /// asked for.
@@ -163,6 +168,10 @@ impl Survey {
             return Target { s_dev, ..self.target_of_mount(overlay) };
         }
         if let Some(mount) = self.mounts.of_device(s_dev, path.as_deref()).cloned() {
+            if s_dev.major() == 0 && !self.is_only_one(&mount) {
+                self.reader.note(format!("several file systems had the device {s_dev} during the run"));
+                return unknown_target(s_dev, Vec::new(), Tier::Unknown);
+            }
             return self.target_of_mount(&mount);
         }
         if let Some(mount) = self.seen_of_device(s_dev) {
@@ -180,24 +189,17 @@ impl Survey {
             }
             _ => {
                 self.reader.note(format!("no mount has the device {s_dev}"));
-                let mut walk = Walk::new(&mut self.reader, &self.mounts);
+                let mut walk = Walk::new(&mut self.reader, &self.mounts, &self.seen);
                 let tier = if s_dev.major() == 0 { Some(Tier::Unknown) } else { walk.device(s_dev, None) };
                 let (layers, tier) = walk.end(tier);
-                Target {
-                    s_dev,
-                    mount_point: String::new(),
-                    fs_type: "unknown".to_owned(),
-                    options: String::new(),
-                    layers,
-                    tier,
-                }
+                unknown_target(s_dev, layers, tier)
             }
         }
     }
 
     /// Returns the target of a block device that was opened as a file. `mount_point` is its node.
     pub fn target_for_device(&mut self, device: DeviceNumber) -> Target {
-        let mut walk = Walk::new(&mut self.reader, &self.mounts);
+        let mut walk = Walk::new(&mut self.reader, &self.mounts, &self.seen);
         let tier = walk.device(device, None);
         let (layers, tier) = walk.end(tier);
         let node = layers.first().map_or_else(String::new, |layer| format!("/dev/{}", layer.name));
@@ -264,7 +266,7 @@ impl Survey {
     }
 
     fn target_of_mount(&mut self, mount: &Mount) -> Target {
-        let mut walk = Walk::new(&mut self.reader, &self.mounts);
+        let mut walk = Walk::new(&mut self.reader, &self.mounts, &self.seen);
         let tier = walk.file_system(mount, None);
         let (layers, tier) = walk.end(tier);
         Target {
@@ -276,6 +278,11 @@ impl Survey {
             tier,
         }
     }
+}
+
+/// Returns the target of a file system of which no mount is known.
+fn unknown_target(s_dev: DeviceNumber, layers: Vec<Layer>, tier: Tier) -> Target {
+    Target { s_dev, mount_point: String::new(), fs_type: "unknown".to_owned(), options: String::new(), layers, tier }
 }
 
 /// Options whose values name a host or a person. The values are left out because reports are passed on.

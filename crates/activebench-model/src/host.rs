@@ -135,6 +135,9 @@ pub struct Layer {
 /// file system.
 pub const ABOVE: &str = "above";
 
+/// Attribute key of a loop device: the type of the file system of its backing file.
+pub const BACKING_FILE_SYSTEM: &str = "backing_file_system";
+
 /// Attribute key of a loop device: the number of its backing file's super block device.
 pub const BACKING_S_DEV: &str = "backing_s_dev";
 
@@ -284,6 +287,13 @@ impl Target {
             let number = |name| layer.attributes.get(name)?.parse().ok();
             Some(FileId { s_dev: u32::try_from(number(BACKING_S_DEV)?).ok()?, ino: number(BACKING_INODE)? })
         })
+    }
+
+    /// Returns `true` if a loop device has a backing file of which the numbers are not known: one that is deleted, or on a
+    /// file system that is unmounted since. Requests for its data name a file that is not among [`Self::backing_files`].
+    pub fn has_unidentified_backing_file(&self) -> bool {
+        let has = |layer: &Layer, name| layer.attributes.contains_key(name);
+        self.layers.iter().any(|layer| has(layer, BACKING_FILE_SYSTEM) && !has(layer, BACKING_INODE))
     }
 
     /// Returns the layers without a known layer below them.

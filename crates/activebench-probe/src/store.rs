@@ -198,7 +198,7 @@ impl RecordStore {
         if kind == Some(TaskEventKind::Executed) {
             self.folders.read(record.tgid, record.at_ns);
             if self.folders.can_be_read() {
-                self.storage_seen.read(record.tgid);
+                self.storage_seen.read(record.tgid, record.at_ns);
             }
         }
     }

@@ -372,7 +372,7 @@ pub(crate) fn device_below(target: &Target) -> Result<&Layer, Halt> {
 /// Leaves a question on the devices open.
 pub(crate) fn what_lies_below(target: &Target) -> Halt {
     Halt::undecided(match target.mount_point.as_str() {
-        "" => "No mount of the files was seen, so the storage below them is not known.".to_owned(),
+        "" => "The file system of the files is not known.".to_owned(),
         mount_point => format!("The devices below {} at {mount_point} are not known.", target.fs_type),
     })
 }

@@ -43,6 +43,8 @@ pub(super) struct Below {
     pub(super) levels: Vec<HashSet<DeviceNumber>>,
     /// The files behind loop devices. Their pages carry the data down where it goes through the page cache.
     pub(super) backing_files: HashSet<FileId>,
+    /// True if there are other files behind loop devices, whose numbers are not known.
+    pub(super) has_unidentified_files: bool,
 }
 
 impl Below {
@@ -63,6 +65,7 @@ impl Below {
             below.levels.push(at_depth.collect());
         }
         below.backing_files = targets.iter().flat_map(|target| target.backing_files()).collect();
+        below.has_unidentified_files = targets.iter().any(|target| target.has_unidentified_backing_file());
         below
     }
 }
@@ -74,6 +77,8 @@ pub(super) struct BelowTally {
     pub(super) read_bytes: u64,
     pub(super) write_bytes: u64,
     pub(super) durable_write_bytes: u64,
+    /// Bytes among them of files that may be the ones behind loop devices, or others.
+    pub(super) uncertain_bytes: u64,
 }
 
 impl BelowTally {
@@ -82,6 +87,7 @@ impl BelowTally {
             read_bytes: self.read_bytes + other.read_bytes,
             write_bytes: self.write_bytes + other.write_bytes,
             durable_write_bytes: self.durable_write_bytes + other.durable_write_bytes,
+            uncertain_bytes: self.uncertain_bytes + other.uncertain_bytes,
         }
     }
 }
@@ -455,7 +461,7 @@ impl Counting {
 
     /// Counts an event at the levels below. A request of unknown owner comes from a kernel worker that carries data
     /// down, or is metadata: it can belong to the phase. One of another process, or of a file outside the phase, does
-    /// not.
+    /// not. Where a backing file is not identified, that of a kernel worker can belong to it whatever the file.
     fn add_below(&mut self, event: &BlockEvent) {
         let plan = &self.plan;
         let moves_data = matches!(event.action, BlockAction::Read | BlockAction::Write) && event.status == 0;
@@ -467,7 +473,8 @@ impl Counting {
             Some(file) => plan.files.contains_key(&file) || plan.below.backing_files.contains(&file),
             None => !matches!(event.origin, Origin::Foreign | Origin::Observer),
         };
-        if !is_of_phase {
+        let may_be = plan.below.has_unidentified_files && event.origin == Origin::Kernel;
+        if !is_of_phase && !may_be {
             return;
         }
         let in_window = plan.window.contains(event.at_ns);
@@ -477,6 +484,9 @@ impl Counting {
             }
             let tally = tallies.entry(event.device).or_default().of(event);
             let (bytes, now) = (event.bytes, if in_window { event.bytes } else { 0 });
+            if !is_of_phase {
+                tally.uncertain_bytes += bytes;
+            }
             match event.action {
                 BlockAction::Write => {
                     tally.write_bytes += now;

@@ -208,6 +208,10 @@ fn add_below(gaps: &Gaps, levels: &[BelowTally], takes_bios: bool, facts: &mut F
         false => gaps.completed.clone(),
         true => gaps.completed.clone().and(&gaps.queued),
     };
+    let is_uncertain = levels.iter().any(|level| level.uncertain_bytes > 0);
+    let gap = gap.and_lost(
+        is_uncertain.then(|| "the backing file of a loop device is not identified: an upper bound".to_owned()),
+    );
     let source = format!("{COMPLETED_HOOK}, {QUEUED_HOOK}");
     let mut put = |name, least: Option<u64>| {
         if let Some(least) = least {

@@ -6,7 +6,7 @@ use activebench_model::event::RecordClass;
 use activebench_model::event::{BlockAction, BlockEventKind, Origin, TaskEventKind};
 use activebench_model::fact::{Completeness, FactName, FactName::*};
 use activebench_model::hook::Hook;
-use activebench_model::host::{ABOVE, BACKING_INODE, BACKING_S_DEV, Layer};
+use activebench_model::host::{ABOVE, BACKING_FILE_SYSTEM, BACKING_INODE, BACKING_S_DEV, Layer};
 use activebench_model::phase::{Direction, Part, PartEnd, Phase};
 
 #[test]
@@ -831,6 +831,12 @@ fn the_layer_below_that_moved_least_is_told() {
     }
     let expected = [(DeviceReadBytes, blocks(8)), (BelowReadBytes, blocks(4)), (BelowWriteBytes, blocks(0))];
     check("a hole in the image", &story.facts(read_phase(3, window)), &expected);
+
+    // The image was deleted: the file of which the disk moved a block may be it.
+    let attributes = &mut story.manifest.host.targets[0].layers[0].attributes;
+    attributes.insert(BACKING_FILE_SYSTEM.to_owned(), "ext4".to_owned());
+    let bound = [(BelowReadBytes, Is::Part(5.0 * BLOCK as f64, "not identified"))];
+    check("an image that is deleted", &story.facts(read_phase(3, window)), &bound);
 
     // The pages of the image itself, which go through its page cache.
     let attributes = &mut story.manifest.host.targets[0].layers[0].attributes;

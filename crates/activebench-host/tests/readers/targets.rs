@@ -152,7 +152,7 @@ fn a_mount_that_a_run_had_counts_where_it_is_gone() {
         let (seen, notes) = Mounts::parse(seen.as_bytes());
         assert!(notes.is_empty(), "{notes:?}");
         let mut survey = survey("tmpfs");
-        survey.add_seen(Seen { mounts: seen, ..Seen::default() });
+        survey.set_seen(Seen { mounts: seen, ..Seen::default() });
         let target = survey.targets_of(&[on(0, 99, "/srv/f")]).remove(0);
         (target.fs_type, target.mount_point, target.tier)
     };
@@ -165,6 +165,62 @@ fn a_mount_that_a_run_had_counts_where_it_is_gone() {
     assert_eq!(of(&format!("{mount}91 1 0:99 /a /srv/bound rw - tmpfs none rw\n")), tmpfs);
     // The number went to another file system when the first was unmounted: the file was on one of both.
     assert_eq!(of(&format!("{mount}92 1 0:99 / /srv rw - fuse.sshfs other: rw\n")), unknown);
+}
+
+#[test]
+fn a_number_that_was_given_again_is_not_guessed() {
+    let of = |seen: &str, s_dev| {
+        let mut survey = survey("btrfs-two-loops");
+        survey.set_seen(Seen { mounts: Mounts::parse(seen.as_bytes()).0, ..Seen::default() });
+        survey.targets_of(&[s_dev]).remove(0).tier
+    };
+    assert_eq!(of("", on(0, 40, "")), Tier::Block);
+    assert_eq!(of("90 1 0:40 / /elsewhere rw - btrfs /dev/loop0 rw\n", on(0, 40, "")), Tier::Block);
+    assert_eq!(of("90 1 0:40 / /srv rw - tmpfs none rw\n", on(0, 40, "")), Tier::Unknown);
+    // A device keeps its number, whatever it was mounted as.
+    assert_eq!(of("90 1 254:0 / /srv rw - ext4 /dev/root rw\n", on(254, 0, "")), Tier::Block);
+}
+
+#[test]
+fn a_backing_file_on_a_file_system_that_is_unmounted_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n");
+    write("proc/self/root/srv/again.img", "");
+    write("sys/devices/sda/size", "8\n");
+    write("sys/devices/loop0/size", "8\n");
+    write("sys/devices/loop1/loop/backing_file", "/srv/again.img\n");
+    fs::create_dir_all(folder.path().join("sys/dev/block")).unwrap();
+    for (number, name) in [("8:0", "sda"), ("7:0", "loop0"), ("7:1", "loop1")] {
+        let link = folder.path().join("sys/dev/block").join(number);
+        std::os::unix::fs::symlink(format!("../../devices/{name}"), link).unwrap();
+    }
+    let of = |mounts: &str, backing_file: Option<&str>, minor| {
+        let mut survey = Survey::of(&Roots::at(folder.path()), Process::Own);
+        let attribute = PathBuf::from(format!("/sys/devices/loop{minor}/loop/backing_file"));
+        let content = backing_file.map(|path| format!("{path}\n").into_bytes());
+        let mounts = Mounts::parse(mounts.as_bytes()).0;
+        survey.set_seen(Seen { mounts, attributes: BTreeMap::from([(attribute, content)]) });
+        survey.target_for_device(dev(7, minor)).tier
+    };
+    let memory = "90 27 0:99 / /srv rw - tmpfs none rw\n";
+    assert_eq!(of(memory, Some("/srv/gone.img"), 0), Tier::Memory);
+    assert_eq!(of("", Some("/srv/gone.img"), 0), Tier::Unknown);
+    assert_eq!(of("", Some("/srv/again.img"), 0), Tier::Block);
+    // Both the file system that is gone and the one below it may have had the file.
+    assert_eq!(of(memory, Some("/srv/again.img"), 0), Tier::Unknown);
+    let two = format!("{memory}91 27 0:98 / /srv rw - nfs4 server:/srv rw\n");
+    assert_eq!(of(&two, Some("/srv/gone.img"), 0), Tier::Unknown);
+    // The root of a container is not above the files of its host.
+    assert_eq!(of("90 27 0:99 / / rw - tmpfs none rw\n", Some("/srv/again.img"), 0), Tier::Block);
+    // The device has its file now, and had it all the time, or another one.
+    assert_eq!(of(memory, Some("/srv/again.img"), 1), Tier::Block);
+    assert_eq!(of("", Some("/srv/other.img"), 1), Tier::Unknown);
+    assert_eq!(of("", None, 1), Tier::Unknown);
 }
 
 #[test]
@@ -265,8 +321,8 @@ fn a_backing_file_of_another_mount_namespace_is_not_guessed() {
     }
     let mut survey = Survey::of(&Roots::at(folder.path()), Process::Own);
     let detached = PathBuf::from("/sys/devices/loop2/loop/backing_file");
-    let attributes = BTreeMap::from([(detached, b"/here.img\n".to_vec())]);
-    survey.add_seen(Seen { attributes, ..Seen::default() });
+    let attributes = BTreeMap::from([(detached, Some(b"/here.img\n".to_vec()))]);
+    survey.set_seen(Seen { attributes, ..Seen::default() });
     assert_eq!(survey.target_for_device(dev(7, 1)).tier, Tier::Memory);
     assert_eq!(survey.target_for_device(dev(7, 2)).tier, Tier::Memory);
     assert_eq!(survey.target_for_device(dev(7, 0)).tier, Tier::Unknown);
